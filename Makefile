@@ -1,0 +1,45 @@
+# Every target sets up what it needs, once. `make` alone explains the targets.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.ONESHELL:
+.SUFFIXES:
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+export PYTHONPATH := operator:tests
+
+.PHONY: help
+help:  ## Explain the targets
+	@awk -F ':.*##' '/^[a-z-]+:.*##/ {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(READY): requirements/dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Sexton needs Python 3.11 or newer; set PYTHON=…")'
+	echo "==> setting up $(VENV) from requirements/dev.txt" >&2
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $@
+
+.PHONY: setup
+setup: $(READY)  ## Make the virtual environment (every other target does it by itself)
+
+.PHONY: lint
+lint: $(READY)  ## Check style, types, import layers and generated files
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+.PHONY: format
+format: $(READY)  ## Format the code and mend what the linter can mend
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+.PHONY: lock
+lock: $(READY)  ## Pin the newest allowed versions of every dependency, with hashes
+	flags=(--universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --upgrade)
+	$(BIN)/uv pip compile "$${flags[@]}" pyproject.toml --output-file requirements/run.txt
+	$(BIN)/uv pip compile "$${flags[@]}" pyproject.toml --group dev --constraint requirements/run.txt --output-file requirements/dev.txt
