@@ -1,1 +1,1 @@
-"""api"""
+"""The custom resources: their models, their rules, and the CRDs that are generated from them."""

@@ -1,0 +1,45 @@
+"""A condition in Kubernetes' own shape (metav1.Condition), as kstatus, `kubectl wait` and Argo CD read it."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from sexton.api.model import LongCount, Model
+from sexton.api.times import Instant
+
+
+class ConditionStatus(StrEnum):
+    """Whether a condition holds."""
+
+    TRUE = "True"
+    FALSE = "False"
+    UNKNOWN = "Unknown"
+
+
+class Condition(Model):
+    """One aspect of an object's state, with the reason for it."""
+
+    type: Annotated[str, Field(min_length=1, max_length=316)]
+    """Which aspect this is, such as Ready."""
+    status: ConditionStatus
+    """True, False or Unknown."""
+    reason: Annotated[
+        str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")
+    ]
+    """Why, in one word for programs."""
+    message: Annotated[str, Field(max_length=4096)] = ""
+    """Why, in words for people."""
+    last_transition_time: Instant
+    """When the status last changed."""
+    observed_generation: LongCount | None = None
+    """Which generation of the spec this speaks of."""
+
+
+Conditions = Annotated[
+    tuple[Condition, ...],
+    Field(
+        max_length=16,
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+    ),
+]

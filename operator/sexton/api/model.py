@@ -1,0 +1,42 @@
+"""The base of every model, and the plain types that the fields share.
+
+The models do three things: they read what the API server sends, they write what it is to store, and
+the CRDs are generated from them. So each field's docstring is what `kubectl explain` prints, each
+limit is one that the API server enforces, and a read ignores fields that this version does not know.
+"""
+
+from typing import Annotated, Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+INT32_MAX: Final = 2**31 - 1
+INT64_MAX: Final = 2**63 - 1
+NAME_LIMIT: Final = 253
+"""The longest name of a Kubernetes object."""
+
+# Strict, because the API server is: it does not take "5" for 5.
+Flag = Annotated[bool, Field(strict=True)]
+Count = Annotated[int, Field(strict=True, ge=0, le=INT32_MAX, json_schema_extra={"format": "int32"})]
+LongCount = Annotated[int, Field(strict=True, ge=0, le=INT64_MAX, json_schema_extra={"format": "int64"})]
+ObjectName = Annotated[str, Field(min_length=1, max_length=NAME_LIMIT)]
+
+
+class Model(BaseModel):
+    """A part of a custom resource: camelCase on the wire, snake_case here, immutable once read.
+
+    Lists are tuples, so that a copy with one field changed shares nothing that can change.
+    Write one with `to_wire`.
+    """
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="ignore",
+        frozen=True,
+        use_attribute_docstrings=True,
+    )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return the JSON form that the API server stores: camelCase, absent instead of null."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
