@@ -6,20 +6,24 @@ is created; only what no Job may lack is looked at here, so that a person hears 
 the Schedule and not when its first Job is refused at night.
 """
 
+import re
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Final
 
 from pydantic import ConfigDict, Field, WithJsonSchema
 from pydantic.config import JsonDict
 
+from sexton.api.faults import Fault, child, shown
 from sexton.api.model import Model
 
 _OPEN: Final[JsonDict] = {"x-kubernetes-preserve-unknown-fields": True}
 
-RESTART_POLICIES: Final = ("Never", "OnFailure")
-RESTART_POLICY_MESSAGE: Final = (
+_RESTART_POLICIES: Final = ("Never", "OnFailure")
+_RESTART_POLICY_MESSAGE: Final = (
     "must be Never or OnFailure: the default of pods, Always, is not allowed for a Job"
 )
-CONTAINERS_MESSAGE: Final = "at least one container is required, each with a name and an image"
+
+_DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", re.ASCII)
 
 _CONTAINER_SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
@@ -45,12 +49,20 @@ _POD_SPEC_SCHEMA: Final[dict[str, Any]] = {
             "description": "Containers of the pod; see `kubectl explain pod.spec.containers`.",
             "items": _CONTAINER_SCHEMA,
         },
-        "restartPolicy": {"type": "string", "description": "Never or OnFailure. A Job must choose one."},
+        "restartPolicy": {
+            "type": "string",
+            "description": "Never or OnFailure. A Job must choose one.",
+            "x-kubernetes-validations": [
+                {"rule": "self in ['Never', 'OnFailure']", "message": _RESTART_POLICY_MESSAGE},
+            ],
+        },
     },
     "x-kubernetes-validations": [
         {
-            "rule": "has(self.restartPolicy) && self.restartPolicy in ['Never', 'OnFailure']",
-            "message": f"restartPolicy {RESTART_POLICY_MESSAGE}",
+            "rule": "has(self.restartPolicy)",
+            "message": _RESTART_POLICY_MESSAGE,
+            "fieldPath": ".restartPolicy",
+            "reason": "FieldValueRequired",
         },
     ],
     **_OPEN,
@@ -94,3 +106,70 @@ class JobTemplate(Model):
     """Spec of the Jobs: every field that `kubectl explain job.spec` knows. Where Sexton differs: backoffLimit
     is 0 unless it is set, since Sexton itself retries (see spec.retry); ttlSecondsAfterFinished is applied by
     Sexton, and never sooner than 10 minutes after the end."""
+
+
+def job_spec_faults(spec: Mapping[str, Any], *, path: str) -> Iterator[Fault]:
+    """Yield what no Job could be created from: the same as the CRD refuses, and what a schema can't say.
+
+    Args:
+        spec: The value of `spec.jobTemplate.spec`.
+        path: That path, for the faults.
+    """
+    template_path = child(path, "template")
+    template = spec.get("template")
+    if not isinstance(template, Mapping):
+        yield _not_an_object(template, template_path, hint="the pod that the Job runs")
+        return
+    pod_path = child(template_path, "spec")
+    pod = template.get("spec")
+    if not isinstance(pod, Mapping):
+        yield _not_an_object(pod, pod_path, hint="the spec of the pod, with its containers")
+        return
+    yield from _container_faults(pod, path=pod_path)
+    policy = pod.get("restartPolicy")
+    if policy not in _RESTART_POLICIES:
+        given = "" if policy is None else f"; it is {shown(policy)}"
+        yield Fault(child(pod_path, "restartPolicy"), f"{_RESTART_POLICY_MESSAGE}{given}")
+
+
+def _container_faults(pod: Mapping[str, Any], *, path: str) -> Iterator[Fault]:
+    names: set[str] = set()
+    for field in ("containers", "initContainers"):
+        containers = pod.get(field)
+        field_path = child(path, field)
+        if containers is None or containers == []:
+            if field == "containers":
+                yield Fault(field_path, "is required: at least one container, with a name and an image")
+        elif not isinstance(containers, list):
+            yield Fault(field_path, f"must be a list of containers, not {shown(containers)}")
+        else:
+            for index, container in enumerate(containers):
+                yield from _one_container(container, path=child(field_path, index), names=names)
+
+
+def _one_container(container: object, *, path: str, names: set[str]) -> Iterator[Fault]:
+    if not isinstance(container, Mapping):
+        yield _not_an_object(container, path, hint="a container, with a name and an image")
+        return
+    name, image = container.get("name"), container.get("image")
+    if name is None or name == "":
+        yield Fault(child(path, "name"), "is required: a name for the container, unique in the pod")
+    elif not isinstance(name, str) or not _DNS_LABEL.fullmatch(name):
+        yield Fault(
+            child(path, "name"),
+            f"must be at most 63 lower-case letters, digits and inner hyphens, not {shown(name)}",
+        )
+    elif name in names:
+        yield Fault(child(path, "name"), f"must be unique in the pod, and {shown(name)} is there already")
+    else:
+        names.add(name)
+    if image is None or image == "":
+        yield Fault(child(path, "image"), "is required: the image that the container runs")
+    elif not isinstance(image, str) or image != image.strip():
+        yield Fault(child(path, "image"), f"must be the name of an image, not {shown(image)}")
+
+
+def _not_an_object(value: object, path: str, *, hint: str) -> Fault:
+    if value is None:
+        return Fault(path, f"is required: {hint}")
+    return Fault(path, f"must be an object ({hint}), not {shown(value)}")

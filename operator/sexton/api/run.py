@@ -61,7 +61,11 @@ class ScheduleRunSpec(Model):
     model_config = ConfigDict(
         json_schema_extra={
             "x-kubernetes-validations": [
-                {"rule": "self == oldSelf", "message": "is immutable: create another ScheduleRun instead"},
+                {
+                    "rule": "self == oldSelf",
+                    "message": "is immutable: create another ScheduleRun instead",
+                    "reason": "FieldValueForbidden",
+                },
                 {
                     "rule": "self.trigger == 'Retry' || (self.trigger == 'Manual') == self.manual",
                     "message": _TRIGGER_MESSAGE,
@@ -76,6 +80,7 @@ class ScheduleRunSpec(Model):
                     "rule": "self.manual || has(self.scheduledTime)",
                     "message": _TIME_MESSAGE,
                     "fieldPath": ".scheduledTime",
+                    "reason": "FieldValueRequired",
                 },
             ],
         },

@@ -5,12 +5,13 @@ Names are CronJob's wherever CronJob has the thing, so that its manifests are ac
 """
 
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Annotated, Final, Self
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from sexton.api.job_template import JobTemplate
-from sexton.api.model import Count, Flag, LongCount, Model
+from sexton.api.model import Count, Flag, Model
 from sexton.api.times import Duration
 
 EXPRESSION_LIMIT: Final = 512
@@ -73,18 +74,26 @@ class DstSpec(Model):
     showing only. Both: each showing is a run of its own, as with CronJob."""
 
 
+_MAX_DELAY_MESSAGE: Final = "must not be less than initialDelay"
+_MAX_DELAY_RULE: Final = " || ".join(
+    (
+        "!has(self.initialDelay)",
+        "!has(self.maxDelay)",
+        # A delay that is no duration is the business of its own rules: this one must not fail on it.
+        f"!{Duration.shape_rule('self.initialDelay')}",
+        f"!{Duration.shape_rule('self.maxDelay')}",
+        "duration(self.maxDelay) >= duration(self.initialDelay)",
+    )
+)
+
+
 class RetrySpec(Model):
     """How a failed run is tried again. What is absent is as the operator was set up."""
 
     model_config = ConfigDict(
         json_schema_extra={
             "x-kubernetes-validations": [
-                {
-                    "rule": "!has(self.initialDelay) || !has(self.maxDelay)"
-                    " || duration(self.maxDelay) >= duration(self.initialDelay)",
-                    "message": "must be at least initialDelay",
-                    "fieldPath": ".maxDelay",
-                },
+                {"rule": _MAX_DELAY_RULE, "message": _MAX_DELAY_MESSAGE, "fieldPath": ".maxDelay"},
             ],
         },
     )
@@ -100,6 +109,14 @@ class RetrySpec(Model):
     max_delay: Duration | None = None
     """The longest delay between two attempts, such as 10m or 1h; not less than initialDelay, and at most 24h.
     The operator's default, 1h unless it was set up otherwise, applies when this is absent."""
+
+    @model_validator(mode="after")
+    def _delays_agree(self) -> Self:
+        if self.initial_delay and self.max_delay and self.max_delay.delta < self.initial_delay.delta:
+            raise PydanticCustomError(
+                "retry", "{reason}", {"field": "maxDelay", "reason": _MAX_DELAY_MESSAGE}
+            )
+        return self
 
 
 class ScheduleSpec(Model):
@@ -119,14 +136,14 @@ class ScheduleSpec(Model):
     day_matching: DayMatching = DayMatching.ALL
     """How day-of-month and day-of-week combine when both are restricted. All (default): a day must match
     both, so "0 9 13 * FRI" means Friday the 13th. Any: one is enough, as with CronJob."""
-    dst: DstSpec = Field(default_factory=DstSpec)
+    dst: DstSpec = DstSpec()
     """What happens to fixed wall times when clocks change. The defaults run each of them exactly once."""
     catch_up: CatchUp = CatchUp.LAST
     """What happens to times that passed by more than a minute while nothing could start, because the operator
     or the API server was down. None: they are recorded as missed and don't run. Last (default): one run, for
     the newest of them. All: every one of them runs, oldest first, a few at a time. It never reaches back past
     the creation of the Schedule, its last edit or the end of its last suspension."""
-    starting_deadline_seconds: LongCount | None = None
+    starting_deadline_seconds: Count | None = None
     """How many seconds late a run may still start; later than that it is recorded as missed. No limit when
     absent."""
     concurrency_policy: ConcurrencyPolicy = ConcurrencyPolicy.FORBID

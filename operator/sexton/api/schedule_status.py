@@ -57,7 +57,7 @@ class ObservedTiming(Model):
     """spec.timeZone as last acted on."""
     day_matching: DayMatching = DayMatching.ALL
     """spec.dayMatching as last acted on."""
-    dst: DstSpec = Field(default_factory=DstSpec)
+    dst: DstSpec = DstSpec()
     """spec.dst as last acted on."""
     suspend: Flag = False
     """spec.suspend as last acted on."""
@@ -145,7 +145,7 @@ class ScheduleStatus(Model):
     deleted."""
     consecutive_failures: Count = 0
     """How many runs have failed in a row, since the last one that succeeded."""
-    counters: Counters = Field(default_factory=Counters)
+    counters: Counters = Counters()
     """Totals since the Schedule was created."""
     uncounted: Annotated[tuple[Uid, ...], Field(max_length=UNCOUNTED_LIMIT)] = ()
     """UIDs of runs that the counters include and whose records do not say so yet: how each counts once."""

@@ -133,19 +133,24 @@ class Duration(str):
         The shape is a rule and not a `pattern`, because the message of a pattern is the pattern. The
         second rule must not fail on what the first refuses: the server evaluates both.
         """
-        shape = f"self != '' && self.matches('{cls.PATTERN}')"
+        shape = cls.shape_rule("self")
         return {
             "type": "string",
             "maxLength": 32,
             "x-kubernetes-validations": [
                 {"rule": shape, "message": cls.SHAPE},
                 {
-                    "rule": f"!({shape})"
+                    "rule": f"!{shape}"
                     " || (duration(self) > duration('0s') && duration(self) <= duration('24h'))",
                     "message": cls.RANGE,
                 },
             ],
         }
+
+    @classmethod
+    def shape_rule(cls, expression: str) -> str:
+        """Return a CEL condition, in parentheses: the text has the shape of a duration."""
+        return f"({expression} != '' && {expression}.matches('{cls.PATTERN}'))"
 
     @classmethod
     def _read(cls, text: str) -> Self:
