@@ -1,0 +1,171 @@
+"""Reading zone data: the TZif format (RFC 9636) and the rule in its footer, as plain data.
+
+The standard library reads the same files, but answers only "which offset at this time". The evaluator needs
+the other question, "when does the offset change next", so it reads them itself.
+
+Years, months and days of a rule are worked out in integers rather than in `datetime`, which ends with 9999
+while a rule must still be able to say when its last transition of that year, in another zone's year, begins.
+"""
+
+import re
+import struct
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from sexton.timing.days import month_length
+from sexton.timing.errors import ZoneDataError
+
+_HEADER: Final = struct.Struct(">4sc15x6l")
+_TYPE: Final = struct.Struct(">lBB")
+_DAY: Final = 86400
+_RULE: Final = re.compile(
+    r"(?:<[A-Za-z0-9+-]+>|[A-Za-z]+)(?P<std>[+-]?[0-9:]+)"
+    r"(?:(?:<[A-Za-z0-9+-]+>|[A-Za-z]+)(?P<dst>[+-]?[0-9:]+)?,(?P<start>[^,]+),(?P<end>[^,]+))?"
+)
+_MONTH_DAY: Final = re.compile(r"M([0-9]{1,2})\.([1-5])\.([0-6])")
+_YEAR_DAY: Final = re.compile(r"J?[0-9]{1,3}")
+_CLOCK: Final = re.compile(r"([+-]?)([0-9]{1,3})(?::([0-9]{2}))?(?::([0-9]{2}))?")
+_FIFTH: Final = 5
+
+
+class Change(NamedTuple):
+    """From the instant `at` (seconds since 1970, UTC) on, clocks are `offset` seconds ahead of UTC."""
+
+    at: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Yearly:
+    """When, each year, the offset changes to `offset`: a day of the year and a time on the clock before it.
+
+    day: the POSIX form, `Mm.w.d`, `Jn` or `n`. seconds: of that day's clock, may be negative or beyond it.
+    before: the offset in force until then.
+    """
+
+    day: str
+    seconds: int
+    before: int
+    offset: int
+
+    def in_year(self, year: int) -> Change:
+        """Give this year's change."""
+        return Change((_day_number(self.day, year) * _DAY) + self.seconds - self.before, self.offset)
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneData:
+    """What a TZif file says: the offset before all changes, the changes in order, and the rule after them.
+
+    rule: the two changes of each year after the last in `changes`; empty if the offset never changes again.
+    """
+
+    initial: int
+    changes: tuple[Change, ...]
+    rule: tuple[Yearly, ...]
+
+
+def read_tzif(data: bytes) -> ZoneData:
+    """Read a TZif file of version 2 or later. Raises ZoneDataError when it is none.
+
+    Changes that only rename the offset or mark it as summer time are left out: only offsets matter here.
+    """
+    try:
+        return _read(data)
+    except (struct.error, IndexError, UnicodeDecodeError) as problem:
+        raise ZoneDataError("the zone data ends too early") from problem
+
+
+def _read(data: bytes) -> ZoneData:
+    # The first block has 32-bit times, for readers of version 1. The second one, in the same form, has 64-bit
+    # times: RFC 9636, section 3.
+    start = _HEADER.size + _block_size(data, 0, time_size=4)
+    utc, std, leaps, count, types, characters = _counts(data, start)
+    if leaps:
+        raise ZoneDataError("the zone data counts leap seconds, which UTC as used here does not")
+    at = start + _HEADER.size
+    times = struct.unpack_from(f">{count}q", data, at)
+    at += 8 * count
+    indexes = data[at : at + count]
+    at += count
+    offsets = [_TYPE.unpack_from(data, at + _TYPE.size * index)[0] for index in range(types)]
+    at += _TYPE.size * types + characters + std + utc
+    footer = data[at:]
+    if footer[:1] != b"\n" or footer[-1:] != b"\n":
+        raise ZoneDataError("the zone data has no footer")
+    changes = []
+    offset = offsets[0]  # before the first transition, type 0 holds: section 3.2
+    for time, index in zip(times, indexes, strict=True):
+        if offsets[index] != offset:
+            offset = offsets[index]
+            changes.append(Change(time, offset))
+    return ZoneData(offsets[0], tuple(changes), _read_rule(footer[1:-1].decode("ascii")))
+
+
+def _counts(data: bytes, at: int) -> tuple[int, int, int, int, int, int]:
+    magic, version, *counts = _HEADER.unpack_from(data, at)
+    if magic != b"TZif" or version < b"2":
+        raise ZoneDataError("the zone data is not TZif of version 2 or later")
+    utc, std, leaps, times, types, characters = counts
+    return utc, std, leaps, times, types, characters
+
+
+def _block_size(data: bytes, at: int, *, time_size: int) -> int:
+    utc, std, leaps, times, types, characters = _counts(data, at)
+    return times * (time_size + 1) + types * _TYPE.size + characters + leaps * (time_size + 4) + std + utc
+
+
+def _read_rule(text: str) -> tuple[Yearly, ...]:
+    """Read the footer's rule: POSIX `TZ`, with the hours beyond 24 and below 0 of RFC 9636, section 3.3.1."""
+    if not text:
+        return ()
+    rule = _RULE.fullmatch(text)
+    if rule is None:
+        msg = f"the zone data has a rule that is not understood: {text}"
+        raise ZoneDataError(msg)
+    standard = -_seconds(rule["std"])  # POSIX counts west of Greenwich as positive
+    if rule["start"] is None:
+        return ()
+    summer = -_seconds(rule["dst"]) if rule["dst"] else standard + 3600
+    to_summer = _yearly(rule["start"], before=standard, offset=summer)
+    to_standard = _yearly(rule["end"], before=summer, offset=standard)
+    return tuple(sorted((to_summer, to_standard), key=lambda change: change.in_year(1970)))
+
+
+def _yearly(text: str, *, before: int, offset: int) -> Yearly:
+    day, _, time = text.partition("/")
+    if not _MONTH_DAY.fullmatch(day) and not _YEAR_DAY.fullmatch(day):
+        msg = f"the zone data has a day that is not understood: {day}"
+        raise ZoneDataError(msg)
+    return Yearly(day, _seconds(time or "2"), before, offset)
+
+
+def _seconds(text: str) -> int:
+    clock = _CLOCK.fullmatch(text)
+    if clock is None:
+        msg = f"the zone data has a time that is not understood: {text}"
+        raise ZoneDataError(msg)
+    sign, hours, minutes, seconds = clock.groups(default="0")
+    return (-1 if sign == "-" else 1) * (int(hours) * 3600 + int(minutes) * 60 + int(seconds))
+
+
+def _new_year(year: int) -> int:
+    """Give the day number (1970-01-01 = 0) of 1 January of any year, those beyond 9999 included."""
+    past = year - 1
+    return past * 365 + past // 4 - past // 100 + past // 400 - 719162
+
+
+def _day_number(day: str, year: int) -> int:
+    month_day = _MONTH_DAY.fullmatch(day)
+    if month_day is None:
+        if day.startswith("J"):  # 1-365: 29 February is never counted
+            number = int(day[1:]) - 1
+            leap_day = 1 if number >= 59 and month_length(year, 2) == 29 else 0  # noqa: PLR2004
+            return _new_year(year) + number + leap_day
+        return _new_year(year) + int(day)  # 0-365
+    month, week, weekday = (int(group) for group in month_day.groups())
+    first = _new_year(year) + sum(month_length(year, earlier) for earlier in range(1, month))
+    day_of_month = (weekday - (first + 4)) % 7 + 7 * (week - 1)
+    if day_of_month >= month_length(year, month):  # week 5 is the last one, be it the fourth
+        day_of_month -= 7
+    return first + day_of_month

@@ -1,0 +1,177 @@
+"""Zones as stretches of constant offset, each with the wall times that it shows.
+
+All that the rules for clock changes need is, for each stretch, which wall minutes it shows and up to where
+the stretches before it have shown them already: a stretch that begins later on the clock than that leaves a
+gap, one that begins earlier repeats. That is exact, since in all zones any two changes of the offset are at
+least some days apart and none moves the clocks by more than one (a test holds this over all of tzdata), so a
+wall time that was skipped is never shown later.
+
+Only offsets are compared. Whether a zone calls one of them summer time says nothing (Dublin's is negative).
+"""
+
+import pkgutil
+from bisect import bisect_right
+from collections.abc import Iterable
+from datetime import date
+from functools import cache
+from typing import Final, NamedTuple
+
+from sexton.timing.days import EPOCH_ORDINAL
+from sexton.timing.errors import UnknownTimeZone, ZoneDataError, quoted
+from sexton.timing.tzif import Change, ZoneData, read_tzif
+
+WORLD_START: Final = -62135596800
+"""0001-01-01T00:00:00Z, the first instant that a datetime can name, in seconds since 1970."""
+
+WORLD_END: Final = 253402300800
+"""The first instant after the last that a datetime can name."""
+
+_DAY: Final = 86400
+_PAGE_BITS: Final = 25
+"""What a zone's rule says is worked out and kept in pages of 2**25 seconds, a little more than a year."""
+
+_LONGEST_NAME: Final = 64
+
+
+class Stretch(NamedTuple):
+    """A time of constant offset. Instants are seconds since 1970 (UTC), wall times are minutes since 1970.
+
+    start, end: the instants start <= t < end that it covers. offset: seconds ahead of UTC.
+    low, high: the wall times low <= w < high that it shows.
+    shown: wall times below this were shown before it. shown < low: the clock has jumped over those between;
+    shown > low: it shows those between again. fresh: the first that it shows and none before it has.
+    """
+
+    start: int
+    end: int
+    offset: int
+    low: int
+    high: int
+    shown: int
+    fresh: int
+
+
+class Zone:
+    """A time zone: for any instant of the years 1 to 9999, the stretch that it lies in.
+
+    Stretches after the last change that the data lists follow from the zone's rule; they are worked out when
+    they are first asked for, and kept. The answers never change, so threads may share a zone.
+    """
+
+    __slots__ = ("_changes", "_listed", "_pages", "_rule", "_starts", "name")
+
+    def __init__(self, name: str, data: ZoneData) -> None:
+        self.name = name
+        self._changes = (Change(WORLD_START, data.initial), *data.changes)
+        self._rule = data.rule
+        self._listed = _stretches(self._changes, until=None if data.rule else WORLD_END)
+        self._starts = [change.at for change in data.changes]
+        self._pages: dict[int, tuple[Stretch, ...]] = {}
+
+    def __repr__(self) -> str:
+        return f"Zone({self.name!r})"
+
+    def at(self, instant: int) -> Stretch:
+        """Give the stretch in which an instant (WORLD_START <= instant < WORLD_END) lies."""
+        index = bisect_right(self._starts, instant)
+        if index < len(self._listed):
+            return self._listed[index]
+        number = instant >> _PAGE_BITS
+        page = self._pages.get(number)
+        if page is None:
+            page = self._pages[number] = self._page(number)
+        for stretch in page:
+            if instant < stretch.end:
+                return stretch
+        msg = f"{self.name}: no stretch at {instant}"
+        raise AssertionError(msg)
+
+    def _page(self, number: int) -> tuple[Stretch, ...]:
+        """Work out the stretches of one page by the rule.
+
+        Two changes lie between the start of the last year and the page, so each stretch has one before it.
+        """
+        start = number << _PAGE_BITS
+        end = min(start + (1 << _PAGE_BITS), WORLD_END)
+        known = self._changes[-2:]
+        by_rule = [
+            yearly.in_year(year)
+            for year in range(_year(max(start, WORLD_START)) - 1, _year(end - 1) + 2)
+            for yearly in self._rule
+        ]
+        later = sorted(change for change in by_rule if change.at > known[-1].at)
+        changes = [*known, *later] if len(later) < len(by_rule) else later
+        return tuple(s for s in _stretches(changes, until=None) if s.end > start and s.start < end)
+
+
+def _stretches(changes: Iterable[Change], *, until: int | None) -> list[Stretch]:
+    """Give the stretch after each of the changes, up to the next; the last one ends at `until`, if given."""
+    starts: list[Change] = []
+    for change in changes:
+        if starts and starts[-1].at == change.at:
+            starts.pop()  # a rule that is always in force "ends" in the instant at which it begins again
+        if not starts or starts[-1].offset != change.offset:
+            starts.append(change)
+    ends = [change.at for change in starts[1:]]
+    if until is not None:
+        ends.append(until)
+    before = starts[0].offset
+    stretches = []
+    for (start, offset), end in zip(starts, ends, strict=False):
+        stretches.append(_stretch(start, min(end, WORLD_END), offset, before=before))
+        before = offset
+    return stretches
+
+
+def _stretch(start: int, end: int, offset: int, *, before: int) -> Stretch:
+    low = -(-max(start + offset, WORLD_START) // 60)
+    high = -(-min(end + offset, WORLD_END) // 60)
+    shown = -(-max(start + before, WORLD_START) // 60)
+    return Stretch(start, end, offset, low, high, shown, fresh=max(low, shown))
+
+
+def _year(instant: int) -> int:
+    return date.fromordinal(instant // _DAY + EPOCH_ORDINAL).year
+
+
+@cache
+def zone_names() -> frozenset[str]:
+    """Give the names of all zones that ship with the product: the list in the `tzdata` package."""
+    return frozenset(_resource("zones").decode("ascii").split())
+
+
+@cache  # immutable facts, a few hundred of them at most
+def load_zone(name: str) -> Zone:
+    """Give the zone of an IANA id. Raises UnknownTimeZone unless `zone_names()` has it, letter by letter."""
+    if name not in zone_names():
+        similar = _similar(name)
+        hint = f'; did you mean "{similar}"?' if similar else ""
+        msg = f"unknown time zone {quoted(name)}{hint}"
+        raise UnknownTimeZone(msg)
+    return Zone(name, read_tzif(_resource(f"zoneinfo/{name}")))
+
+
+def _resource(path: str) -> bytes:
+    data = pkgutil.get_data("tzdata", path)
+    if data is None:
+        msg = f"the tzdata package has no {path}"
+        raise ZoneDataError(msg)
+    return data
+
+
+def _similar(name: str) -> str | None:
+    """Find a zone whose name, or whose city, differs in case and blanks only, or else in few letters."""
+    if not name or len(name) > _LONGEST_NAME:
+        return None
+    wanted = name.strip().replace(" ", "_").casefold()
+    names = sorted(zone_names())
+    for known in names:
+        if known.casefold() == wanted:
+            return known
+    for known in names:
+        if known.casefold().endswith(f"/{wanted}"):
+            return known
+    from difflib import get_close_matches  # noqa: PLC0415 - a refusal is rare; starting up is not
+
+    close = get_close_matches(name, names, n=1, cutoff=0.8)
+    return close[0] if close else None
