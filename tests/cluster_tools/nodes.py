@@ -1,0 +1,49 @@
+"""Which kind of node a cluster gets, and what every kind has to offer."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, Protocol
+
+from cluster_tools.binaries import CONTROL_PLANE, WITH_KWOK, WITH_REAL_NODE
+from cluster_tools.control_plane import ControlPlane
+from cluster_tools.kwok_node import KwokNode
+from cluster_tools.ledger import Ledger, NodeKind
+from cluster_tools.progress import Say
+
+NodeChoice = Literal["auto", "real", "kwok", "none"]
+
+PROGRAMS: dict[NodeKind, tuple[str, ...]] = {"real": WITH_REAL_NODE, "kwok": WITH_KWOK, "none": CONTROL_PLANE}
+
+
+class Node(Protocol):
+    """Where pods run."""
+
+    name: str
+
+    def prepare(self) -> None:
+        """Do what has to be done before the API server starts."""
+
+    def warm_up(self) -> None:
+        """Do what takes time but needs no API server, while that one starts."""
+
+    def start(self) -> None:
+        """Start the node's programs; the API server answers by now."""
+
+    def check(self) -> None:
+        """Raise with the end of its log if one of them has died."""
+
+
+def make_node(ledger: Ledger, programs: Mapping[str, Path], control_plane: ControlPlane) -> Node | None:
+    """Return the node of a cluster, not yet started."""
+    match ledger.node_kind:
+        case "kwok":
+            return KwokNode(ledger, programs, control_plane)
+        case _:
+            return None
+
+
+def chosen_kind(choice: NodeChoice, say: Say) -> NodeKind:
+    """Return the kind of node that this machine can have."""
+    if choice == "auto":
+        return "kwok"
+    return choice

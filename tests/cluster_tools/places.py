@@ -1,0 +1,61 @@
+"""Where things lie on disk: the cache of built programs and images, and one folder for each cluster."""
+
+import fcntl
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from cluster_tools.errors import ClusterError
+from cluster_tools.progress import say
+
+NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
+PACKAGE = Path(__file__).resolve().parent
+
+
+def cache_home() -> Path:
+    """Return the folder that outlives clusters, made if need be."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    home = Path(base).absolute() / "sexton"
+    home.mkdir(parents=True, exist_ok=True)
+    return home
+
+
+def clusters_home() -> Path:
+    """Return the folder that holds a folder for each cluster; private, since there are keys in it."""
+    home = cache_home() / "clusters"
+    home.mkdir(mode=0o700, exist_ok=True)
+    return home
+
+
+def cluster_folder(name: str) -> Path:
+    """Return the folder that a cluster of this name has, or would have."""
+    if not NAME.fullmatch(name):
+        message = f"a cluster's name is lower-case letters, digits and dashes, at most 40; not {name!r}"
+        raise ClusterError(message)
+    return clusters_home() / name
+
+
+@contextmanager
+def locked(path: Path, holder: str) -> Iterator[None]:
+    """Hold an advisory lock on a file; says so once if it has to wait for another process."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"waiting for another process that is {holder}")
+            started = time.monotonic()
+            fcntl.flock(file, fcntl.LOCK_EX)
+            say(f"it has finished after {time.monotonic() - started:.0f} s")
+        yield
+
+
+def write_whole(path: Path, text: str, mode: int = 0o600) -> None:
+    """Write a file so that a reader sees the old text or the new one, never half of it."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial.touch(mode=mode)
+    partial.write_text(text)
+    partial.replace(path)
