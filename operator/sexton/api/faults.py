@@ -78,7 +78,7 @@ def unknown_fields(model: type[BaseModel], value: object, *, path: str) -> Itera
         elif not is_open:
             yield Fault(
                 child(path, str(key)),
-                f"is no field of a {path or 'manifest'}{_suggestion(key, list(fields))}",
+                f"is no field of {path}{_suggestion(key, list(fields))}",
             )
 
 

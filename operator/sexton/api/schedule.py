@@ -13,6 +13,7 @@ from pydantic_core import PydanticCustomError
 from sexton.api.job_template import JobTemplate
 from sexton.api.model import Count, Flag, Model
 from sexton.api.times import Duration
+from sexton.timing import DayMatching, Repeated, Skipped
 
 EXPRESSION_LIMIT: Final = 512
 """Longest expression: five fields that each list all of their values fit."""
@@ -23,27 +24,6 @@ DEFAULT_SUCCESSFUL_JOBS_HISTORY_LIMIT: Final = 3
 DEFAULT_FAILED_JOBS_HISTORY_LIMIT: Final = 1
 DEFAULT_RUNS_HISTORY_LIMIT: Final = 20
 DEFAULT_DEAD_LETTERS_HISTORY_LIMIT: Final = 100
-
-
-class DayMatching(StrEnum):
-    """How day-of-month and day-of-week combine when both are restricted."""
-
-    ALL = "All"
-    ANY = "Any"
-
-
-class SkippedTimes(StrEnum):
-    """What becomes of a wall time that a clock change skips."""
-
-    SHIFT = "Shift"
-    SKIP = "Skip"
-
-
-class RepeatedTimes(StrEnum):
-    """What becomes of a wall time that a clock change repeats."""
-
-    FIRST = "First"
-    BOTH = "Both"
 
 
 class CatchUp(StrEnum):
@@ -66,10 +46,10 @@ class ConcurrencyPolicy(StrEnum):
 class DstSpec(Model):
     """What fixed wall times do when clocks change; intervals (hour `*`, `*/N`, `H/N`) are not concerned."""
 
-    skipped: SkippedTimes = SkippedTimes.SHIFT
+    skipped: Skipped = Skipped.SHIFT
     """A wall time that the zone skips when clocks go forward. Shift (default): it runs once, at the first
     instant after the gap. Skip: it has no run that day, as with CronJob."""
-    repeated: RepeatedTimes = RepeatedTimes.FIRST
+    repeated: Repeated = Repeated.FIRST
     """A wall time that the zone shows twice when clocks go back. First (default): it runs at its first
     showing only. Both: each showing is a run of its own, as with CronJob."""
 

@@ -13,10 +13,10 @@ from sexton.api.run import Phase, Trigger
 from sexton.api.schedule import (
     EXPRESSION_LIMIT,
     TIME_ZONE_LIMIT,
-    DayMatching,
     DstSpec,
 )
 from sexton.api.times import Instant, MicroTime
+from sexton.timing import DayMatching
 
 NEXT_TIMES_LIMIT: Final = 5
 ACTIVE_LIMIT: Final = 20

@@ -1,0 +1,148 @@
+"""What is wrong with a Schedule or a ScheduleRun: all of it at once, in the words that every reader gets.
+
+The API server catches much of this by itself, with the rules in the CRD. The rest only we can see: whether
+the expression means something, whether the zone exists. Both are found here, since `sexton validate` has no
+server, and since an object may be older than a rule.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from sexton.api.faults import Fault, schema_faults, shown, unknown_fields
+from sexton.api.job_template import job_spec_faults
+from sexton.api.model import NAME_LIMIT, Model
+from sexton.api.recurrence import hash_key
+from sexton.api.run import ScheduleRunSpec
+from sexton.api.schedule import ScheduleSpec
+from sexton.timing import DayMatching, Expression, Recurrence, TimingError, load_zone
+
+_SPEC: Final = "spec"
+_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
+_TOP_LEVEL: Final = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
+_UTC: Final = "UTC"
+
+
+def validate_schedule(obj: Mapping[str, Any]) -> list[Fault]:
+    """Return all faults of a Schedule, by field; none means that an operator can act on it.
+
+    Args:
+        obj: The whole object, as JSON: of the API server, of an admission request or of a manifest. Fields
+            that this version does not know are no faults; see `unknown_schedule_fields`.
+    """
+    faults = [*_metadata_faults(obj)]
+    spec = _spec_of(obj)
+    if isinstance(spec, Fault):
+        return [*faults, spec]
+    faults += _model_faults(ScheduleSpec, spec)
+    template = spec.get("jobTemplate")
+    if isinstance(template, Mapping) and isinstance(template.get("spec"), Mapping):
+        faults += job_spec_faults(template["spec"], path="spec.jobTemplate.spec")
+    faulty = {fault.field for fault in faults}
+    faults += _timing_faults(obj, spec, faulty=faulty)
+    return faults
+
+
+def validate_schedule_run(obj: Mapping[str, Any]) -> list[Fault]:
+    """Return all faults of a ScheduleRun, by field. Whether its Schedule exists, only a cluster knows."""
+    faults = [*_metadata_faults(obj)]
+    spec = _spec_of(obj)
+    if isinstance(spec, Fault):
+        return [*faults, spec]
+    return [*faults, *_model_faults(ScheduleRunSpec, spec)]
+
+
+def unknown_schedule_fields(obj: Mapping[str, Any]) -> list[Fault]:
+    """Return a fault for each field of a manifest that a Schedule does not have: most likely misspelt."""
+    return [*_unknown(obj, ScheduleSpec)]
+
+
+def unknown_schedule_run_fields(obj: Mapping[str, Any]) -> list[Fault]:
+    """Return a fault for each field of a manifest that a ScheduleRun does not have: most likely misspelt."""
+    return [*_unknown(obj, ScheduleRunSpec)]
+
+
+def _unknown(obj: Mapping[str, Any], spec: type[Model]) -> Iterator[Fault]:
+    for key in obj:
+        if key not in _TOP_LEVEL:
+            yield Fault(str(key), f"is no field of a manifest; there are {', '.join(sorted(_TOP_LEVEL))}")
+    yield from unknown_fields(spec, obj.get(_SPEC), path=_SPEC)
+
+
+def _metadata_faults(obj: Mapping[str, Any]) -> Iterator[Fault]:
+    metadata = obj.get("metadata")
+    if metadata is not None and not isinstance(metadata, Mapping):
+        yield Fault("metadata", f"must be an object with a name, not {shown(metadata)}")
+        return
+    name = (metadata or {}).get("name")
+    if name is None and (metadata or {}).get("generateName"):
+        return
+    if name is None or name == "":
+        yield Fault("metadata.name", "is required")
+    elif not isinstance(name, str) or len(name) > NAME_LIMIT or not _SUBDOMAIN.fullmatch(name):
+        yield Fault(
+            "metadata.name",
+            f"must be lower-case letters, digits, hyphens and dots, at most {NAME_LIMIT} of them, beginning "
+            f"and ending with a letter or digit, not {shown(name)}",
+        )
+
+
+def _spec_of(obj: Mapping[str, Any]) -> Mapping[str, Any] | Fault:
+    spec = obj.get(_SPEC)
+    if spec is None:
+        return Fault(_SPEC, "is required")
+    if not isinstance(spec, Mapping):
+        return Fault(_SPEC, f"must be an object with fields of its own, not {shown(spec)}")
+    return spec
+
+
+def _model_faults(model: type[Model], spec: Mapping[str, Any]) -> list[Fault]:
+    try:
+        model.model_validate(_without_nulls(spec), by_alias=True, by_name=False)
+    except ValidationError as error:
+        return schema_faults(error, path=_SPEC)
+    return []
+
+
+def _without_nulls(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    """Take out what is null, as the API server does before it fills in the defaults."""
+    if isinstance(value, Mapping):
+        return {key: _without_nulls(member) for key, member in value.items() if member is not None}
+    return value
+
+
+def _timing_faults(obj: Mapping[str, Any], spec: Mapping[str, Any], *, faulty: set[str]) -> Iterator[Fault]:
+    if "spec.schedule" not in faulty:
+        try:
+            expression = Expression.parse(spec["schedule"], hash_key=_hash_key(obj))
+            # Whether two day fields ever meet depends on how they combine, and on no zone.
+            Recurrence(expression, load_zone(_UTC), day_matching=_day_matching(spec))
+        except TimingError as error:
+            yield Fault("spec.schedule", error.detail)
+    zone = spec.get("timeZone")
+    if zone is not None and "spec.timeZone" not in faulty:
+        try:
+            load_zone(zone)
+        except TimingError as error:
+            yield Fault("spec.timeZone", error.detail)
+
+
+def _hash_key(obj: Mapping[str, Any]) -> str:
+    metadata = obj.get("metadata")
+    known = metadata if isinstance(metadata, Mapping) else {}
+    # A manifest may leave both to kubectl or to the server. No value of H makes an expression faulty.
+    return hash_key(
+        namespace=known.get("namespace") or "default",
+        name=known.get("name") or known.get("generateName") or "unnamed",
+    )
+
+
+def _day_matching(spec: Mapping[str, Any]) -> DayMatching:
+    """Return how day fields combine; where the spec is wrong about that, the way that refuses least."""
+    given = spec.get("dayMatching")
+    try:
+        return DayMatching.ALL if given is None else DayMatching(given)
+    except ValueError:
+        return DayMatching.ANY
