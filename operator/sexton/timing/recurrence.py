@@ -139,8 +139,8 @@ class Recurrence:
             skipped = self._shifted(stretch) if instant == stretch.start else None
             if skipped is not None:
                 return Reading(shown, Moved.SHIFTED, _EPOCH_WALL + timedelta(minutes=skipped))
-        msg = f"{fire.isoformat()} is no fire of {self.expression.text} in {self.zone.name}"
-        raise ValueError(msg)
+        problem = f"{fire.isoformat()} is no fire of {self.expression.text} in {self.zone.name}"
+        raise ValueError(problem)
 
     def _after(self, instant: int) -> int | None:
         """Find the first fire > instant."""
@@ -241,8 +241,8 @@ def _floor(instant: datetime) -> int:
     try:
         since = instant - _EPOCH
     except TypeError:
-        msg = f"{instant!r} has no time zone, so it is not an instant"
-        raise ValueError(msg) from None
+        problem = f"{instant!r} has no time zone, so it is not an instant"
+        raise ValueError(problem) from None
     return since.days * 86400 + since.seconds
 
 

@@ -3,13 +3,14 @@
 The standard library reads the same files, but answers only "which offset at this time". The evaluator needs
 the other question, "when does the offset change next", so it reads them itself.
 
-Years, months and days of a rule are worked out in integers rather than in `datetime`, which ends with 9999
-while a rule must still be able to say when its last transition of that year, in another zone's year, begins.
+The days of a rule are worked out in integers rather than with `datetime`, since a stretch that begins in the
+year 9999 ends by the rule's change of a year that `datetime` does not have.
 """
 
 import re
 import struct
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 from sexton.timing.days import month_length
@@ -22,10 +23,11 @@ _RULE: Final = re.compile(
     r"(?:<[A-Za-z0-9+-]+>|[A-Za-z]+)(?P<std>[+-]?[0-9:]+)"
     r"(?:(?:<[A-Za-z0-9+-]+>|[A-Za-z]+)(?P<dst>[+-]?[0-9:]+)?,(?P<start>[^,]+),(?P<end>[^,]+))?"
 )
-_MONTH_DAY: Final = re.compile(r"M([0-9]{1,2})\.([1-5])\.([0-6])")
-_YEAR_DAY: Final = re.compile(r"J?[0-9]{1,3}")
+_MONTH_DAY: Final = re.compile(r"M(1[0-2]|[1-9])\.([1-5])\.([0-6])")
+_YEAR_DAY: Final = re.compile(r"(J?)([0-9]{1,3})")
 _CLOCK: Final = re.compile(r"([+-]?)([0-9]{1,3})(?::([0-9]{2}))?(?::([0-9]{2}))?")
-_FIFTH: Final = 5
+_DAYS_BEFORE: Final = (0, 0, *accumulate(month_length(1970, month) for month in range(1, 12)))
+"""The days of a common year before each month."""
 
 
 class Change(NamedTuple):
@@ -35,22 +37,48 @@ class Change(NamedTuple):
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class Yearly:
-    """When, each year, the offset changes to `offset`: a day of the year and a time on the clock before it.
+class MonthDay(NamedTuple):
+    """POSIX `Mm.w.d`: the weekday (Sunday = 0) in the `week`-th week of a month; week 5 is the last one."""
 
-    day: the POSIX form, `Mm.w.d`, `Jn` or `n`. seconds: of that day's clock, may be negative or beyond it.
-    before: the offset in force until then.
+    month: int
+    week: int
+    weekday: int
+
+    def in_year(self, year: int) -> int:
+        """Give the day number (1970-01-01 = 0)."""
+        first = _new_year(year) + _DAYS_BEFORE[self.month]
+        if self.month > 2:  # noqa: PLR2004
+            first += _leap_days(year)
+        day = (self.weekday - first - 4) % 7 + 7 * (self.week - 1)
+        return first + (day if day < month_length(year, self.month) else day - 7)
+
+
+class YearDay(NamedTuple):
+    """POSIX `Jn` (1-365, 29 February never counted) or `n` (0-365, counted), here both from 0."""
+
+    number: int
+    leap_day_counts: bool
+
+    def in_year(self, year: int) -> int:
+        """Give the day number (1970-01-01 = 0)."""
+        day = _new_year(year) + self.number
+        return day if self.leap_day_counts or self.number < _DAYS_BEFORE[3] else day + _leap_days(year)
+
+
+class Yearly(NamedTuple):
+    """A change of each year: to `offset`, on a day, `seconds` after (or before) its start on the clock.
+
+    before: the offset in force until then, by which that clock goes.
     """
 
-    day: str
+    day: MonthDay | YearDay
     seconds: int
     before: int
     offset: int
 
     def in_year(self, year: int) -> Change:
         """Give this year's change."""
-        return Change((_day_number(self.day, year) * _DAY) + self.seconds - self.before, self.offset)
+        return Change(self.day.in_year(year) * _DAY + self.seconds - self.before, self.offset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +100,7 @@ def read_tzif(data: bytes) -> ZoneData:
     """
     try:
         return _read(data)
-    except (struct.error, IndexError, UnicodeDecodeError) as problem:
+    except (struct.error, IndexError, ValueError) as problem:
         raise ZoneDataError("the zone data ends too early") from problem
 
 
@@ -121,51 +149,46 @@ def _read_rule(text: str) -> tuple[Yearly, ...]:
         return ()
     rule = _RULE.fullmatch(text)
     if rule is None:
-        msg = f"the zone data has a rule that is not understood: {text}"
-        raise ZoneDataError(msg)
+        problem = f"the zone data has a rule that is not understood: {text}"
+        raise ZoneDataError(problem)
     standard = -_seconds(rule["std"])  # POSIX counts west of Greenwich as positive
     if rule["start"] is None:
         return ()
     summer = -_seconds(rule["dst"]) if rule["dst"] else standard + 3600
     to_summer = _yearly(rule["start"], before=standard, offset=summer)
     to_standard = _yearly(rule["end"], before=summer, offset=standard)
-    return tuple(sorted((to_summer, to_standard), key=lambda change: change.in_year(1970)))
+    return (to_summer, to_standard)
 
 
 def _yearly(text: str, *, before: int, offset: int) -> Yearly:
-    day, _, time = text.partition("/")
-    if not _MONTH_DAY.fullmatch(day) and not _YEAR_DAY.fullmatch(day):
-        msg = f"the zone data has a day that is not understood: {day}"
-        raise ZoneDataError(msg)
+    written, _, time = text.partition("/")
+    day: MonthDay | YearDay
+    if month_day := _MONTH_DAY.fullmatch(written):
+        month, week, weekday = (int(group) for group in month_day.groups())
+        day = MonthDay(month, week, weekday)
+    elif year_day := _YEAR_DAY.fullmatch(written):
+        counted_from = 1 if year_day[1] else 0
+        day = YearDay(int(year_day[2]) - counted_from, leap_day_counts=not year_day[1])
+    else:
+        problem = f"the zone data has a day that is not understood: {written}"
+        raise ZoneDataError(problem)
     return Yearly(day, _seconds(time or "2"), before, offset)
 
 
 def _seconds(text: str) -> int:
     clock = _CLOCK.fullmatch(text)
     if clock is None:
-        msg = f"the zone data has a time that is not understood: {text}"
-        raise ZoneDataError(msg)
+        problem = f"the zone data has a time that is not understood: {text}"
+        raise ZoneDataError(problem)
     sign, hours, minutes, seconds = clock.groups(default="0")
     return (-1 if sign == "-" else 1) * (int(hours) * 3600 + int(minutes) * 60 + int(seconds))
+
+
+def _leap_days(year: int) -> int:
+    return month_length(year, 2) - 28
 
 
 def _new_year(year: int) -> int:
     """Give the day number (1970-01-01 = 0) of 1 January of any year, those beyond 9999 included."""
     past = year - 1
     return past * 365 + past // 4 - past // 100 + past // 400 - 719162
-
-
-def _day_number(day: str, year: int) -> int:
-    month_day = _MONTH_DAY.fullmatch(day)
-    if month_day is None:
-        if day.startswith("J"):  # 1-365: 29 February is never counted
-            number = int(day[1:]) - 1
-            leap_day = 1 if number >= 59 and month_length(year, 2) == 29 else 0  # noqa: PLR2004
-            return _new_year(year) + number + leap_day
-        return _new_year(year) + int(day)  # 0-365
-    month, week, weekday = (int(group) for group in month_day.groups())
-    first = _new_year(year) + sum(month_length(year, earlier) for earlier in range(1, month))
-    day_of_month = (weekday - (first + 4)) % 7 + 7 * (week - 1)
-    if day_of_month >= month_length(year, month):  # week 5 is the last one, be it the fourth
-        day_of_month -= 7
-    return first + day_of_month

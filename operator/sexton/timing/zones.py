@@ -27,8 +27,8 @@ WORLD_END: Final = 253402300800
 """The first instant after the last that a datetime can name."""
 
 _DAY: Final = 86400
-_PAGE_BITS: Final = 25
-"""What a zone's rule says is worked out and kept in pages of 2**25 seconds, a little more than a year."""
+_PAGE_BITS: Final = 27
+"""What a zone's rule says is worked out and kept in pages of 2**27 seconds, a little more than four years."""
 
 _LONGEST_NAME: Final = 64
 
@@ -51,6 +51,13 @@ class Stretch(NamedTuple):
     fresh: int
 
 
+class _Page(NamedTuple):
+    """The stretches of a span of time, and their ends to search by."""
+
+    ends: list[int]
+    stretches: list[Stretch]
+
+
 class Zone:
     """A time zone: for any instant of the years 1 to 9999, the stretch that it lies in.
 
@@ -66,7 +73,7 @@ class Zone:
         self._rule = data.rule
         self._listed = _stretches(self._changes, until=None if data.rule else WORLD_END)
         self._starts = [change.at for change in data.changes]
-        self._pages: dict[int, tuple[Stretch, ...]] = {}
+        self._pages: dict[int, _Page] = {}
 
     def __repr__(self) -> str:
         return f"Zone({self.name!r})"
@@ -80,13 +87,9 @@ class Zone:
         page = self._pages.get(number)
         if page is None:
             page = self._pages[number] = self._page(number)
-        for stretch in page:
-            if instant < stretch.end:
-                return stretch
-        msg = f"{self.name}: no stretch at {instant}"
-        raise AssertionError(msg)
+        return page.stretches[bisect_right(page.ends, instant)]
 
-    def _page(self, number: int) -> tuple[Stretch, ...]:
+    def _page(self, number: int) -> _Page:
         """Work out the stretches of one page by the rule.
 
         Two changes lie between the start of the last year and the page, so each stretch has one before it.
@@ -101,7 +104,8 @@ class Zone:
         ]
         later = sorted(change for change in by_rule if change.at > known[-1].at)
         changes = [*known, *later] if len(later) < len(by_rule) else later
-        return tuple(s for s in _stretches(changes, until=None) if s.end > start and s.start < end)
+        stretches = [s for s in _stretches(changes, until=None) if s.end > start and s.start < end]
+        return _Page([s.end for s in stretches], stretches)
 
 
 def _stretches(changes: Iterable[Change], *, until: int | None) -> list[Stretch]:
@@ -146,16 +150,20 @@ def load_zone(name: str) -> Zone:
     if name not in zone_names():
         similar = _similar(name)
         hint = f'; did you mean "{similar}"?' if similar else ""
-        msg = f"unknown time zone {quoted(name)}{hint}"
-        raise UnknownTimeZone(msg)
-    return Zone(name, read_tzif(_resource(f"zoneinfo/{name}")))
+        problem = f"unknown time zone {quoted(name)}{hint}"
+        raise UnknownTimeZone(problem)
+    try:
+        return Zone(name, read_tzif(_resource(f"zoneinfo/{name}")))
+    except ZoneDataError as problem:
+        damaged = f"{name}: {problem}"
+        raise ZoneDataError(damaged) from problem
 
 
 def _resource(path: str) -> bytes:
     data = pkgutil.get_data("tzdata", path)
     if data is None:
-        msg = f"the tzdata package has no {path}"
-        raise ZoneDataError(msg)
+        problem = f"the tzdata package has no {path}"
+        raise ZoneDataError(problem)
     return data
 
 
