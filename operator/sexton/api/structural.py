@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from sexton.api.model import INT32_MAX, INT64_MAX
+from sexton.api.model import INT64_MAX
 
 _DROPPED: Final = frozenset({"title", "$defs"})
 _KEPT: Final = (
@@ -31,10 +31,6 @@ _KEPT: Final = (
     "additionalProperties",
     "items",
 )
-
-# The formats int32 and int64 say these already; and the server keeps a maximum as a float, which can't
-# hold the second, so that tools which compare the file with the cluster would always see a difference.
-_FORMAT_MAXIMA: Final = (INT32_MAX, INT64_MAX)
 
 
 class SchemaError(Exception):
@@ -60,7 +56,9 @@ def _convert(schema: Mapping[str, Any], definitions: Mapping[str, Any], *, defau
     merged = _resolve(schema, definitions)
     if merged.get("default", ...) is None or not defaults:
         merged.pop("default", None)
-    if merged.get("maximum") in _FORMAT_MAXIMA:
+    if merged.get("maximum") == INT64_MAX:
+        # The format says it already; and the server keeps a maximum as a float, which can't hold this one, so
+        # that a tool which compares the file with the cluster would see a difference for ever.
         del merged["maximum"]
     unknown = [key for key in merged if key not in _KEPT and not key.startswith("x-kubernetes-")]
     if unknown or "type" not in merged:
