@@ -18,6 +18,7 @@ from cluster_tools.ledger import Ledger, claim
 from cluster_tools.nodes import PROGRAMS, Node, NodeChoice, chosen_kind, make_node
 from cluster_tools.places import cluster_folder
 from cluster_tools.progress import Stopwatch, say
+from cluster_tools.real_node import RealNode
 from cluster_tools.running import local_environment
 from cluster_tools.sweeping import sweep, sweep_abandoned
 from cluster_tools.users import ADMIN, COMPONENTS, ORDINARY_USERS, User, kubelet_user
@@ -144,6 +145,12 @@ class Cluster(ClusterAccess):
     def audit_entries(self) -> Iterator[dict[str, Any]]:
         """Yield the API server's audit log as it is now."""
         return read_audit_log(self.audit_log)
+
+    def load_image(self, tar: Path) -> None:
+        """Load a docker or OCI archive into the node, for pods with `imagePullPolicy: Never`."""
+        if not isinstance(self._node, RealNode):
+            raise self._refused("load_image", tar)
+        self._node.load_image(tar)
 
     def stop_api_server(self, grace: float = 0.0) -> None:
         """Stop the API server: at once, or after it had `grace` seconds to say good-bye."""

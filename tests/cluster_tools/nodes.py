@@ -6,9 +6,12 @@ from typing import Literal, Protocol
 
 from cluster_tools.binaries import CONTROL_PLANE, WITH_KWOK, WITH_REAL_NODE
 from cluster_tools.control_plane import ControlPlane
+from cluster_tools.debian import require_real_node
+from cluster_tools.errors import NodeUnavailableError
 from cluster_tools.kwok_node import KwokNode
 from cluster_tools.ledger import Ledger, NodeKind
 from cluster_tools.progress import Say
+from cluster_tools.real_node import RealNode
 
 NodeChoice = Literal["auto", "real", "kwok", "none"]
 
@@ -36,6 +39,8 @@ class Node(Protocol):
 def make_node(ledger: Ledger, programs: Mapping[str, Path], control_plane: ControlPlane) -> Node | None:
     """Return the node of a cluster, not yet started."""
     match ledger.node_kind:
+        case "real":
+            return RealNode(ledger, programs, control_plane)
         case "kwok":
             return KwokNode(ledger, programs, control_plane)
         case _:
@@ -43,7 +48,14 @@ def make_node(ledger: Ledger, programs: Mapping[str, Path], control_plane: Contr
 
 
 def chosen_kind(choice: NodeChoice, say: Say) -> NodeKind:
-    """Return the kind of node that this machine can have."""
-    if choice == "auto":
+    """Return the kind of node that this machine can have, after installing what a real one lacks."""
+    if choice not in {"auto", "real"}:
+        return "none" if choice == "none" else "kwok"
+    try:
+        require_real_node(say)
+    except NodeUnavailableError as unavailable:
+        if choice == "real":
+            raise
+        say(f"{unavailable}; so pods are simulated by kwok")
         return "kwok"
-    return choice
+    return "real"
