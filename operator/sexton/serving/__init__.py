@@ -1,1 +1,1 @@
-"""serving"""
+"""What the operator serves over HTTP."""

@@ -1,0 +1,84 @@
+"""`sexton run`: the operator."""
+
+import asyncio
+import sys
+from datetime import timedelta
+from typing import Annotated
+
+import typer
+
+from sexton.cli.logs import LogFormat, configure_logging
+
+Namespaces = Annotated[
+    list[str],
+    typer.Option("--namespace", "-n", envvar="SEXTON_NAMESPACES", help="Look after this namespace only (may be repeated)."),
+]
+AllNamespaces = Annotated[
+    bool, typer.Option("--all-namespaces", "-A", help="Look after all namespaces (the default).")
+]
+Kubeconfig = Annotated[
+    str | None,
+    typer.Option(envvar="KUBECONFIG", help="How to reach the API server; inside a pod the service account will do."),
+]
+Workers = Annotated[
+    int, typer.Option(envvar="SEXTON_WORKERS", min=1, max=1000, help="Schedules worked on at once.")
+]
+Format = Annotated[LogFormat, typer.Option(envvar="SEXTON_LOG_FORMAT", help="How log lines are written.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", envvar="SEXTON_VERBOSE", help="Log more.")]
+Health = Annotated[
+    str | None,
+    typer.Option(envvar="SEXTON_HEALTH_ADDRESS", help="Serve /healthz and /readyz at HOST:PORT."),
+]
+Timeout = Annotated[
+    float,
+    typer.Option(envvar="SEXTON_REQUEST_TIMEOUT", min=1.0, max=60.0, help="Seconds after which a request is given up."),
+]
+NameKept = Annotated[
+    float,
+    typer.Option(
+        envvar="SEXTON_NAME_KEPT_SECONDS",
+        min=0.0,
+        help="Seconds for which an ended Job is kept at least, so that a late second operator finds its name taken.",
+    ),
+]
+Relist = Annotated[
+    float,
+    typer.Option(envvar="SEXTON_RELIST_SECONDS", min=1.0, help="Seconds between two full lists of what is watched."),
+]
+
+
+def run(  # noqa: PLR0913 - one parameter an option
+    namespace: Namespaces = [],  # noqa: B006 - Typer's way; nobody changes it
+    all_namespaces: AllNamespaces = False,  # noqa: FBT002
+    kubeconfig: Kubeconfig = None,
+    workers: Workers = 64,
+    log_format: Format = LogFormat.TEXT,
+    verbose: Verbose = False,  # noqa: FBT002
+    health_address: Health = None,
+    request_timeout: Timeout = 10.0,
+    name_kept: NameKept = 600.0,
+    relist: Relist = 300.0,
+) -> None:
+    """Run the operator: start the Jobs of Schedules on time, and keep the account of them."""
+    # Not at the top: the other commands must not wait for the Kubernetes client to load.
+    from sexton.control.operating import Options, PartDied, operate
+    from sexton.deciding import Settings
+    from sexton.kube.watching import Pace
+
+    if namespace and all_namespaces:
+        raise typer.BadParameter("give either --namespace or --all-namespaces")
+    configure_logging(log_format, verbose=verbose)
+    options = Options(
+        kubeconfig=kubeconfig,
+        namespaces=tuple(name for part in namespace for name in part.split(",")),
+        workers=workers,
+        request_timeout_seconds=request_timeout,
+        health_address=health_address,
+        pace=Pace(relist=relist),
+        settings=Settings(name_kept=timedelta(seconds=name_kept)),
+    )
+    try:
+        asyncio.run(operate(options))
+    except PartDied as error:
+        typer.echo(f"sexton: {error}: {error.__cause__}", err=True)
+        sys.exit(1)

@@ -1,0 +1,225 @@
+"""What the operator knows, object by object: as little of each as decisions need.
+
+Answers to our own writes enter it at once, so that they count before a watch shows them; whatever is older than what
+is known is ignored. Nothing in here matters after a restart: all of it is read again.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from sexton.api.schedule_status import ScheduleStatus
+from sexton.control.jobs import Object, Unreadable, owner_uid, read_job
+from sexton.control.records import read_run
+from sexton.control.schedules import KnownSchedule, read_schedule
+from sexton.deciding import JobEnd, JobView, RunView, Settings, View
+from sexton.kube.clock import Clock
+
+log = logging.getLogger(__name__)
+
+Wake = Callable[[str], None]
+"""Called with the UID of a Schedule about which something has become known."""
+
+
+@dataclass(slots=True)
+class Entry:
+    """One Schedule and what is remembered of our dealings with it in this process."""
+
+    schedule: KnownSchedule
+    probed: bool = False
+    """Whether the records beyond the stored cursor, written by a process before this one, have been looked for."""
+    joined: bool = False
+    """Whether the record under the cursor has been looked for."""
+    doubtful: set[str] = field(default_factory=set)
+    """Names of Jobs whose creation was asked for and not answered: to be looked up before anything is decided."""
+    record_refused: str | None = None
+
+
+class Cache:
+    """Everything known of Schedules, their Jobs and their records, by the Schedule's UID."""
+
+    def __init__(self, *, clock: Clock, settings: Settings, wake: Wake) -> None:
+        self._clock = clock
+        self._settings = settings
+        self._wake = wake
+        self._entries: dict[str, Entry] = {}
+        self._jobs: dict[str, dict[str, JobView]] = {}
+        self._runs: dict[str, dict[str, RunView]] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(self._entries))
+
+    def entry(self, uid: str) -> Entry | None:
+        """Return what is known of a Schedule, or None if there is none (any more)."""
+        return self._entries.get(uid)
+
+    def namespace_of(self, uid: str) -> str | None:
+        """Return the namespace of a Schedule, or None if there is no such Schedule (any more)."""
+        entry = self._entries.get(uid)
+        return entry.schedule.namespace if entry is not None else None
+
+    def view(self, uid: str, *, clocks_agree: bool) -> View:
+        """Return everything that a decision about a Schedule rests on."""
+        entry = self._entries[uid]
+        schedule = entry.schedule
+        return View(
+            namespace=schedule.namespace,
+            name=schedule.name,
+            uid=uid,
+            generation=schedule.generation,
+            created_at=schedule.created_at,
+            deleting=schedule.deleting,
+            spec=schedule.spec,
+            faults=schedule.faults,
+            unsupported=schedule.unsupported,
+            timing=schedule.timing,
+            timetable=schedule.timetable,
+            observed_timetable=schedule.observed_timetable,
+            edited_at=schedule.edited_at,
+            status=schedule.status,
+            jobs=self._jobs.get(uid, {}),
+            runs=self._runs.get(uid, {}),
+            record_refused=entry.record_refused,
+            clocks_agree=clocks_agree,
+            settings=self._settings,
+        )
+
+    # Schedules
+
+    def schedule_seen(self, obj: Object) -> None:
+        """Take in a Schedule that was listed, changed, or answered to a write of ours."""
+        uid = obj["metadata"]["uid"]
+        known = self._entries.get(uid)
+        if known is not None and int(obj["metadata"]["resourceVersion"]) <= known.schedule.resource_version:
+            return
+        schedule = read_schedule(obj, clock=self._clock)
+        if known is None:
+            self._entries[uid] = Entry(schedule=schedule)
+        else:
+            known.schedule = schedule
+            self._forget_passed(uid, schedule.status)
+        self._wake(uid)
+
+    def schedule_gone(self, uid: str) -> None:
+        """Take in that a Schedule was deleted; the garbage collector sees to what it owns."""
+        self._entries.pop(uid, None)
+
+    def _forget_passed(self, uid: str, status: ScheduleStatus) -> None:
+        """Drop the records of windows that the stored cursor has passed: no watch would tell us to."""
+        cursor, runs = status.last_handled_time, self._runs.get(uid, {})
+        if cursor is None:
+            return
+        for name in [
+            name for name, run in runs.items() if run.window is not None and run.last_instant < cursor
+        ]:
+            del runs[name]
+
+    # Jobs
+
+    def job_seen(self, obj: Object) -> JobView | None:
+        """Take in a Job that was listed, changed, or answered to a write of ours; return it if it is ours."""
+        uid = owner_uid(obj)
+        if uid is None:
+            return None
+        jobs = self._jobs.setdefault(uid, {})
+        known = jobs.get(obj["metadata"]["name"])
+        if known is not None and int(obj["metadata"]["resourceVersion"]) <= known.resource_version:
+            return known
+        try:
+            job = read_job(obj, clock=self._clock)
+        except Unreadable as error:
+            metadata = obj["metadata"]
+            log.warning("job %s/%s is left alone: %s", metadata["namespace"], metadata["name"], error)
+            return None
+        if known is not None and known.end is not None:
+            job = replace(
+                job, end=known.end, explained=known.explained
+            )  # an end is final, and ours may have been explained
+        changed = known is None or (known.end, known.deleting) != (job.end, job.deleting)
+        jobs[job.name] = job
+        if changed:
+            self._wake(uid)
+        return job
+
+    def job_gone(self, uid: str, name: str) -> None:
+        """Take in that a Job is certainly not there any more."""
+        jobs = self._jobs.get(uid, {})
+        if jobs.pop(name, None) is not None:
+            self._wake(uid)
+        if not jobs:
+            self._jobs.pop(uid, None)
+
+    def job_deleted(self, uid: str, name: str) -> None:
+        """Take in that we have deleted a Job, which its finalizers may keep for a while."""
+        job = self.job(uid, name)
+        if job is not None:
+            self._jobs[uid][name] = replace(job, deleting=True)
+
+    def unexplained(self, uid: str) -> list[tuple[JobView, JobEnd]]:
+        """Return the Jobs that have failed, whose records are still open, and of which nobody has asked why."""
+        runs = self._runs.get(uid, {})
+        return [
+            (job, job.end)
+            for job in self._jobs.get(uid, {}).values()
+            if job.end is not None and not job.end.succeeded and not job.explained
+            if (run := runs.get(job.name)) is not None and not run.phase.ended
+        ]
+
+    def explained(self, uid: str, name: str, end: JobEnd) -> None:
+        """Take in why a Job failed."""
+        job = self.job(uid, name)
+        if job is not None:
+            self._jobs[uid][name] = replace(job, end=end, explained=True)
+
+    def jobs(self) -> Iterator[tuple[str, JobView]]:
+        """Yield every known Job with its Schedule's UID."""
+        for uid, jobs in list(self._jobs.items()):
+            for job in list(jobs.values()):
+                yield uid, job
+
+    def job(self, uid: str, name: str) -> JobView | None:
+        """Return a known Job."""
+        return self._jobs.get(uid, {}).get(name)
+
+    # records
+
+    def run_seen(self, obj: Object) -> RunView | None:
+        """Take in a record that was listed, changed, or answered to a write of ours; return it if it is ours."""
+        uid = owner_uid(obj)
+        if uid is None:
+            return None
+        runs = self._runs.setdefault(uid, {})
+        known = runs.get(obj["metadata"]["name"])
+        if known is not None and int(obj["metadata"]["resourceVersion"]) <= known.resource_version:
+            return known
+        try:
+            run = read_run(obj, clock=self._clock)
+        except Unreadable as error:
+            metadata = obj["metadata"]
+            log.warning("run %s/%s is left alone: %s", metadata["namespace"], metadata["name"], error)
+            return None
+        runs[run.name] = run
+        if known is None or known.phase is not run.phase:
+            self._wake(uid)
+        return run
+
+    def run_gone(self, uid: str, name: str) -> None:
+        """Take in that a record is not there any more, or has ended and is of no more use."""
+        runs = self._runs.get(uid, {})
+        if runs.pop(name, None) is not None:
+            self._wake(uid)
+        if not runs:
+            self._runs.pop(uid, None)
+
+    def runs(self) -> Iterator[tuple[str, RunView]]:
+        """Yield every known record with its Schedule's UID."""
+        for uid, runs in list(self._runs.items()):
+            for run in list(runs.values()):
+                yield uid, run
+
+    def run(self, uid: str, name: str) -> RunView | None:
+        """Return a known record."""
+        return self._runs.get(uid, {}).get(name)

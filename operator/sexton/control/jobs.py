@@ -1,0 +1,177 @@
+"""Jobs: built from a Schedule's template, and read back into what the operator needs to know of them."""
+
+import copy
+from datetime import timedelta
+from typing import Any
+
+from sexton.api import meta
+from sexton.api.run import Trigger
+from sexton.api.schedule import ScheduleSpec
+from sexton.api.times import format_instant, parse_instant
+from sexton.deciding import JobEnd, JobView, Origin
+from sexton.kube.clock import Clock
+
+Object = dict[str, Any]
+
+
+class Unreadable(Exception):
+    """An object that carries our label can't be read: somebody has changed what we wrote into it."""
+
+
+def owner_reference(*, name: str, uid: str) -> Object:
+    """Return the reference by which a Job or a record belongs to its Schedule.
+
+    No ``blockOwnerDeletion``: it needs a permission that hardened clusters don't give (kubernetes#124883).
+    """
+    return {
+        "apiVersion": meta.API_VERSION,
+        "kind": meta.SCHEDULE_KIND,
+        "name": name,
+        "uid": uid,
+        "controller": True,
+    }
+
+
+def owner_uid(obj: Object) -> str | None:
+    """Return the UID of the Schedule that owns an object."""
+    for reference in obj["metadata"].get("ownerReferences", ()):
+        ours = str(reference.get("apiVersion", "")).startswith(f"{meta.GROUP}/")
+        if ours and reference.get("kind") == meta.SCHEDULE_KIND and reference.get("controller"):
+            return str(reference["uid"])
+    return None
+
+
+def labels_of(*, schedule: str, trigger: Trigger) -> dict[str, str]:
+    """Return the labels by which runs, Jobs and pods are found."""
+    return {meta.SCHEDULE_LABEL: meta.schedule_label_value(schedule), meta.TRIGGER_LABEL: str(trigger)}
+
+
+def annotations_of(origin: Origin, *, schedule: str) -> dict[str, str]:
+    """Return the annotations that say all that a run knows."""
+    scheduled = format_instant(origin.scheduled_time)
+    return {
+        meta.SCHEDULE_NAME_ANNOTATION: schedule,
+        meta.SCHEDULED_TIME_ANNOTATION: scheduled,
+        meta.EXPRESSION_ANNOTATION: origin.expression,
+        meta.TIME_ZONE_ANNOTATION: origin.time_zone,
+        meta.ATTEMPT_ANNOTATION: str(origin.attempt),
+        meta.TRIGGER_ANNOTATION: str(origin.trigger),
+        meta.CAUGHT_UP_ANNOTATION: _flag(origin.caught_up),
+        meta.MANUAL_ANNOTATION: _flag(origin.manual),
+        meta.CRONJOB_TIMESTAMP_ANNOTATION: scheduled,
+    }
+
+
+def origin_of(annotations: dict[str, str]) -> Origin:
+    """Read back what `annotations_of` wrote.
+
+    Raises:
+        Unreadable: an annotation is missing or not what we write.
+    """
+    try:
+        return Origin(
+            scheduled_time=parse_instant(annotations[meta.SCHEDULED_TIME_ANNOTATION]),
+            attempt=int(annotations[meta.ATTEMPT_ANNOTATION]),
+            trigger=Trigger(annotations[meta.TRIGGER_ANNOTATION]),
+            caught_up=annotations[meta.CAUGHT_UP_ANNOTATION] == "true",
+            manual=annotations[meta.MANUAL_ANNOTATION] == "true",
+            expression=annotations[meta.EXPRESSION_ANNOTATION],
+            time_zone=annotations[meta.TIME_ZONE_ANNOTATION],
+        )
+    except (KeyError, ValueError) as error:
+        raise Unreadable(f"its annotations do not say what they must: {error!r}") from error
+
+
+def build_job(spec: ScheduleSpec, origin: Origin, *, name: str, schedule: str, uid: str) -> Object:
+    """Return the Job of one attempt, ready to be created."""
+    template = spec.job_template
+    job_spec = copy.deepcopy(template.spec)
+    ttl = job_spec.pop("ttlSecondsAfterFinished", None)
+    job_spec.setdefault("backoffLimit", 0)
+    labels = labels_of(schedule=schedule, trigger=origin.trigger)
+    annotations = annotations_of(origin, schedule=schedule)
+    _dress_pods(job_spec, labels=labels, annotations=annotations)
+    environment = environment_of(origin, schedule=schedule, run=name)
+    pod_spec = job_spec["template"].get("spec") or {}
+    for container in [*pod_spec.get("initContainers", ()), *pod_spec.get("containers", ())]:
+        own = {variable["name"] for variable in container.get("env") or ()}
+        added = [{"name": key, "value": value} for key, value in environment.items() if key not in own]
+        container["env"] = added + list(container.get("env") or ())
+    if ttl is not None:
+        annotations = annotations | {meta.TTL_ANNOTATION: str(ttl)}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": name,
+            "labels": {**template.metadata.labels, **labels},
+            "annotations": {**template.metadata.annotations, **annotations},
+            "ownerReferences": [owner_reference(name=schedule, uid=uid)],
+        },
+        "spec": job_spec,
+    }
+
+
+def environment_of(origin: Origin, *, schedule: str, run: str) -> dict[str, str]:
+    """Return what every container is told of the run; what the template sets itself wins."""
+    return {
+        "SEXTON_SCHEDULE": schedule,
+        "SEXTON_RUN": run,
+        "SEXTON_SCHEDULED_TIME": format_instant(origin.scheduled_time),
+        "SEXTON_SCHEDULED_TIMESTAMP": str(int(origin.scheduled_time.timestamp())),
+        "SEXTON_EXPRESSION": origin.expression,
+        "SEXTON_TIME_ZONE": origin.time_zone,
+        "SEXTON_CAUGHT_UP": _flag(origin.caught_up),
+        "SEXTON_ATTEMPT": str(origin.attempt),
+        "SEXTON_TRIGGER": str(origin.trigger),
+        "SEXTON_MANUAL": _flag(origin.manual),
+    }
+
+
+def read_job(obj: Object, *, clock: Clock) -> JobView:
+    """Return what there is to know of a Job of ours.
+
+    Raises:
+        Unreadable: its annotations are not what we write.
+    """
+    metadata = obj["metadata"]
+    annotations = metadata.get("annotations") or {}
+    ttl = annotations.get(meta.TTL_ANNOTATION)
+    return JobView(
+        name=metadata["name"],
+        uid=metadata["uid"],
+        resource_version=int(metadata["resourceVersion"]),
+        origin=origin_of(annotations),
+        created_at=clock.from_server(parse_instant(metadata["creationTimestamp"])),
+        end=_end(obj, clock=clock),
+        deleting="deletionTimestamp" in metadata,
+        ttl=timedelta(seconds=int(ttl)) if ttl is not None and ttl.isdecimal() else None,
+    )
+
+
+def _end(obj: Object, *, clock: Clock) -> JobEnd | None:
+    """Read how a Job ended from its conditions (the API's own definition of a finished Job)."""
+    status = obj.get("status") or {}
+    for condition in status.get("conditions") or ():
+        if condition.get("status") == "True" and condition.get("type") in ("Complete", "Failed"):
+            succeeded = condition["type"] == "Complete"
+            ended_at = (status.get("completionTime") if succeeded else None) or condition[
+                "lastTransitionTime"
+            ]
+            return JobEnd(
+                succeeded=succeeded,
+                at=clock.from_server(parse_instant(ended_at)),
+                reason=condition.get("reason") or "",
+                message=condition.get("message") or "",
+            )
+    return None
+
+
+def _dress_pods(job_spec: Object, *, labels: dict[str, str], annotations: dict[str, str]) -> None:
+    metadata = job_spec["template"].setdefault("metadata", {})
+    metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
+    metadata["annotations"] = {**(metadata.get("annotations") or {}), **annotations}
+
+
+def _flag(value: bool) -> str:
+    return "true" if value else "false"

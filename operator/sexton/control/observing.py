@@ -1,0 +1,131 @@
+"""Our Jobs and the open records, followed by watches that lead into the cache.
+
+The cache must never believe that a live Job or an open record is gone when it is not: that would fail the run, or
+start it again. A selector watch says DELETED also of what no longer matches it, and a list may be older than our own
+write, so whatever seems to be gone is read once more before it is believed.
+"""
+
+import asyncio
+import logging
+from typing import Any
+
+from sexton.api import meta
+from sexton.api.run import Phase
+from sexton.control.cache import Cache
+from sexton.control.jobs import owner_uid
+from sexton.kube.client import KubeClient
+from sexton.kube.errors import KubeError, NotFound
+from sexton.kube.resources import JOBS, RUNS, Resource
+from sexton.kube.watching import Identity
+
+log = logging.getLogger(__name__)
+
+Object = dict[str, Any]
+
+OUR_JOBS = {"labelSelector": meta.SCHEDULE_LABEL}
+OPEN_RUNS = {"fieldSelector": ",".join(f"status.phase!={phase}" for phase in Phase if phase.ended)}
+
+
+class Confirmer:
+    """Reads what seems to be gone, until the API server has said whether it is."""
+
+    def __init__(self, client: KubeClient, resource: Resource) -> None:
+        self._client = client
+        self._resource = resource
+        self._asked: dict[Identity, asyncio.Task[None]] = {}
+
+    def confirm(self, identity: Identity, *, seen: Any, gone: Any) -> None:  # noqa: ANN401 - two callbacks
+        """Call ``seen`` with the object as it is, or ``gone`` once it is certain that it is not there."""
+        if identity not in self._asked:
+            task = asyncio.get_running_loop().create_task(self._confirm(identity, seen=seen, gone=gone))
+            self._asked[identity] = task
+            task.add_done_callback(lambda _: self._asked.pop(identity, None))
+
+    async def _confirm(self, identity: Identity, *, seen: Any, gone: Any) -> None:  # noqa: ANN401
+        namespace, name = identity
+        while True:
+            try:
+                seen(await self._client.get(self._resource, namespace, name))
+            except NotFound:
+                gone()
+            except KubeError as error:
+                log.warning("cannot tell whether %s %s/%s is gone: %s", self._resource.kind, *identity, error)
+                await asyncio.sleep(1.0)
+                continue
+            return
+
+
+class JobsObserver:
+    """Takes in what a reflector sees of our Jobs."""
+
+    def __init__(self, client: KubeClient, cache: Cache) -> None:
+        self._cache = cache
+        self._confirmer = Confirmer(client, JOBS)
+
+    def seen(self, obj: Object) -> None:
+        """Take in a Job."""
+        self._cache.job_seen(obj)
+
+    def vanished(self, obj: Object) -> None:
+        """Take in that a Job was deleted or lost our label."""
+        uid = owner_uid(obj)
+        if uid is not None:
+            self._missing(uid, obj["metadata"]["namespace"], obj["metadata"]["name"])
+
+    def listed(self, present: set[Identity], *, resource_version: int) -> None:
+        """Look after the Jobs that a complete list lacks."""
+        for uid, job in self._cache.jobs():
+            namespace = self._cache.namespace_of(uid)
+            if namespace is None:
+                self._cache.job_gone(uid, job.name)  # its Schedule is gone, and takes it along
+            elif (namespace, job.name) not in present and job.resource_version <= resource_version:
+                self._missing(uid, namespace, job.name)
+
+    def _missing(self, uid: str, namespace: str, name: str) -> None:
+        job = self._cache.job(uid, name)
+        if job is None:
+            return
+        if job.end is not None:
+            self._cache.job_gone(uid, name)  # nothing rests on a Job that has ended
+            return
+        self._confirmer.confirm(
+            (namespace, name), seen=self._cache.job_seen, gone=lambda: self._cache.job_gone(uid, name)
+        )
+
+
+class RunsObserver:
+    """Takes in what a reflector sees of the open records."""
+
+    def __init__(self, client: KubeClient, cache: Cache) -> None:
+        self._cache = cache
+        self._confirmer = Confirmer(client, RUNS)
+
+    def seen(self, obj: Object) -> None:
+        """Take in an open record."""
+        self._cache.run_seen(obj)
+
+    def vanished(self, obj: Object) -> None:
+        """Take in that a record has ended or was deleted."""
+        uid = owner_uid(obj)
+        if uid is not None:
+            self._missing(uid, obj["metadata"]["namespace"], obj["metadata"]["name"])
+
+    def listed(self, present: set[Identity], *, resource_version: int) -> None:
+        """Look after the open records that a complete list lacks."""
+        for uid, run in self._cache.runs():
+            namespace = self._cache.namespace_of(uid)
+            if namespace is None:
+                self._cache.run_gone(uid, run.name)
+            elif (namespace, run.name) not in present and run.resource_version <= resource_version:
+                self._missing(uid, namespace, run.name)
+
+    def _missing(self, uid: str, namespace: str, name: str) -> None:
+        run = self._cache.run(uid, name)
+        if run is None or run.window is not None:
+            return  # the records of windows were never open; the cache drops them once the cursor has passed
+        if run.phase.ended:
+            self._cache.run_gone(uid, name)
+            return
+        self._confirmer.confirm(
+            (namespace, name), seen=self._cache.run_seen, gone=lambda: self._cache.run_gone(uid, name)
+        )

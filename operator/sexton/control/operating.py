@@ -1,0 +1,158 @@
+"""The operator, put together and run until it is told to stop or a part of it dies."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from sexton.control.cache import Cache
+from sexton.control.events import EventPoster
+from sexton.control.executing import Executor
+from sexton.control.observing import OPEN_RUNS, OUR_JOBS, JobsObserver, RunsObserver
+from sexton.control.queue import WorkQueue
+from sexton.control.reconciling import Reconciler
+from sexton.control.timekeeping import keep_time
+from sexton.control.watching import sweep_schedules, watch_schedules
+from sexton.deciding import Settings
+from sexton.kube.client import KubeClient
+from sexton.kube.clock import Agreement, Clock, SystemClock
+from sexton.kube.resources import JOBS, RUNS
+from sexton.kube.watching import Pace, Reflector
+from sexton.serving.health import Health, serve_health
+
+log = logging.getLogger(__name__)
+
+CLOCK_TOLERANCE = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How an operator is run."""
+
+    kubeconfig: str | None = None
+    namespaces: tuple[str, ...] = ()
+    """None named: all."""
+    workers: int = 64
+    """Schedules that are worked on at once."""
+    request_timeout_seconds: float = 10.0
+    health_address: str | None = None
+    """Where to serve health and readiness, as HOST:PORT; not at all if None."""
+    pace: Pace = field(default_factory=Pace)
+    settings: Settings = field(default_factory=Settings)
+
+
+class PartDied(Exception):
+    """A part of the operator has ended that must not: the process ends too, and is started anew."""
+
+
+async def operate(options: Options, *, clock: Clock | None = None, stop: asyncio.Event | None = None) -> None:
+    """Run the operator until ``stop`` is set or a signal asks for it.
+
+    Raises:
+        PartDied: something that must go on has ended.
+    """
+    clock, stop = clock or SystemClock(), stop or asyncio.Event()
+    client = await KubeClient.connect(
+        kubeconfig=options.kubeconfig,
+        clock=clock,
+        agreement=Agreement(clock, tolerance=CLOCK_TOLERANCE),
+        connections=options.workers + 16,
+        request_timeout_seconds=options.request_timeout_seconds,
+    )
+    try:
+        await _operate(client, options, clock=clock, stop=stop)
+    finally:
+        await client.close()
+
+
+async def _operate(client: KubeClient, options: Options, *, clock: Clock, stop: asyncio.Event) -> None:
+    queue = WorkQueue(clock=clock, workers=options.workers)
+    cache = Cache(clock=clock, settings=options.settings, wake=queue.wake)
+    events = EventPoster(client, clock=clock)
+    executor = Executor(client, cache=cache, events=events, clock=clock)
+    queue.work = Reconciler(client, cache=cache, executor=executor, queue=queue, clock=clock).reconcile
+    reflectors = [
+        reflector
+        for namespace in options.namespaces or (None,)
+        for reflector in _reflectors(client, cache, namespace=namespace, pace=options.pace)
+    ]
+    watching = asyncio.Event()
+    health = Health(agreement=client.agreement, watching=watching)
+    parts: dict[str, Coroutine[Any, Any, None]] = {
+        "queue": queue.run(),
+        "events": events.run(),
+        "time": keep_time(client, cache=cache, queue=queue, clock=clock),
+        "sweep": sweep_schedules(
+            cache, client, namespaces=options.namespaces, interval_seconds=options.pace.relist
+        ),
+        **{
+            f"{reflector.resource.plural} of {reflector.namespace or 'all namespaces'}": reflector.run()
+            for reflector in reflectors
+        },
+    }
+    if options.health_address is not None:
+        parts["health"] = serve_health(health, address=options.health_address)
+    tasks = [asyncio.create_task(part, name=name) for name, part in parts.items()]
+    try:
+        # Jobs and open records first, Schedules after: a decision must not be taken on half of what is stored.
+        synced = asyncio.gather(
+            *(reflector.synced.wait() for reflector in reflectors), client.measure_clock()
+        )
+        await _first(synced, stop, tasks)
+        if not stop.is_set():
+            log.info(
+                "operator started", extra={"server": client.host, "namespaces": list(options.namespaces)}
+            )
+            schedules = asyncio.create_task(
+                watch_schedules(cache, client, namespaces=options.namespaces, stop=stop, ready=watching),
+                name="schedules",
+            )
+            await _first(schedules, stop, tasks)
+        log.info("operator stopping")
+        await asyncio.wait_for(queue.drain(), timeout=options.request_timeout_seconds)
+        await asyncio.wait_for(events.drain(), timeout=options.request_timeout_seconds)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _first(awaited: asyncio.Future[Any], stop: asyncio.Event, tasks: list[asyncio.Task[None]]) -> None:
+    """Wait for a thing, unless something that must go on ends before, or it is time to stop."""
+    stopping = asyncio.ensure_future(stop.wait())
+    try:
+        done, _ = await asyncio.wait({awaited, stopping, *tasks}, return_when=asyncio.FIRST_COMPLETED)
+        for task in tasks:
+            if task in done:
+                raise PartDied(f"{task.get_name()} has ended") from task.exception()
+        if awaited in done or not stop.is_set():
+            await awaited
+        elif isinstance(awaited, asyncio.Task):
+            await awaited  # it has been told to stop, too
+        else:
+            awaited.cancel()
+    finally:
+        stopping.cancel()
+
+
+def _reflectors(client: KubeClient, cache: Cache, *, namespace: str | None, pace: Pace) -> list[Reflector]:
+    return [
+        Reflector(
+            client=client,
+            resource=JOBS,
+            sink=JobsObserver(client, cache),
+            namespace=namespace,
+            selectors=OUR_JOBS,
+            pace=pace,
+        ),
+        Reflector(
+            client=client,
+            resource=RUNS,
+            sink=RunsObserver(client, cache),
+            namespace=namespace,
+            selectors=OPEN_RUNS,
+            pace=pace,
+        ),
+    ]

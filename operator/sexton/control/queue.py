@@ -1,0 +1,90 @@
+"""Which Schedule is to be looked at, and when: a queue of keys, and one heap of instants.
+
+Keys run in parallel, one key never does: a key that is woken while it runs, runs once more. Nothing here has to
+survive a restart, and waking a key for no reason does no harm.
+"""
+
+import asyncio
+import heapq
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+
+from sexton.kube.clock import Clock
+
+log = logging.getLogger(__name__)
+
+Work = Callable[[str], Awaitable[None]]
+
+
+class WorkQueue:
+    """Runs the work of keys: at once, at an instant of the clock, or after a real delay."""
+
+    work: Work
+    """What is done for a key; it is given last, since it needs the cache, which needs the queue."""
+
+    def __init__(self, *, clock: Clock, workers: int) -> None:
+        self._clock = clock
+        self._slots = asyncio.Semaphore(workers)
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._again: set[str] = set()
+        self._heap: list[tuple[datetime, str]] = []
+        self._earliest: dict[str, datetime] = {}
+        self._changed = asyncio.Event()
+
+    def wake(self, key: str) -> None:
+        """Have a key looked at now."""
+        if key in self._running:
+            self._again.add(key)
+            return
+        task = asyncio.get_running_loop().create_task(self._run(key), name=f"schedule {key}")
+        self._running[key] = task
+
+    def wake_at(self, key: str, instant: datetime) -> None:
+        """Have a key looked at when the clock shows an instant; of several the earliest counts."""
+        known = self._earliest.get(key)
+        if known is not None and known <= instant:
+            return
+        self._earliest[key] = instant
+        heapq.heappush(self._heap, (instant, key))
+        if self._heap[0] == (instant, key):
+            self._changed.set()
+
+    def wake_after(self, key: str, delay: timedelta) -> None:
+        """Have a key looked at after a delay of real time, whatever the clock shows then."""
+        asyncio.get_running_loop().call_later(delay.total_seconds(), self.wake, key)
+
+    async def run(self) -> None:
+        """Wake keys as their instants come, until cancelled."""
+        while True:
+            now = self._clock.now()
+            while self._heap and self._heap[0][0] <= now:
+                instant, key = heapq.heappop(self._heap)
+                if self._earliest.get(key) == instant:
+                    del self._earliest[key]
+                self.wake(key)
+            self._changed.clear()
+            nap = asyncio.ensure_future(self._clock.nap(self._heap[0][0] if self._heap else None))
+            changed = asyncio.ensure_future(self._changed.wait())
+            try:
+                await asyncio.wait({nap, changed}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                nap.cancel()
+                changed.cancel()
+
+    async def drain(self) -> None:
+        """Wait for what is running; nothing new is started by it."""
+        self._again.clear()
+        if self._running:
+            await asyncio.wait(list(self._running.values()))
+
+    async def _run(self, key: str) -> None:
+        try:
+            async with self._slots:
+                self._again.discard(key)
+                await self.work(key)
+        finally:
+            del self._running[key]
+            if key in self._again:
+                self._again.discard(key)
+                self.wake(key)

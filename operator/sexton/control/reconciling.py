@@ -1,0 +1,125 @@
+"""One Schedule brought up to date: look, decide, do, and again until there is nothing left to do.
+
+The same code serves a fire, an end, an edit, a start-up and a take-over: whatever was half done when a process died
+is what the next decision finds undone.
+"""
+
+import logging
+import time
+from datetime import timedelta
+
+from sexton.control.cache import Cache, Entry
+from sexton.control.executing import Executor
+from sexton.control.probing import probe
+from sexton.control.queue import WorkQueue
+from sexton.deciding import decide
+from sexton.deciding.steps import Step, StoreStatus
+from sexton.kube.client import KubeClient
+from sexton.kube.clock import Clock
+from sexton.kube.errors import KubeError, Outage
+
+log = logging.getLogger(__name__)
+
+STATUS_INTERVAL_SECONDS = 1.0
+"""A Schedule's status is written at most this often, unless something waits for it."""
+
+FIRST_RETRY_SECONDS = 0.2
+LAST_RETRY_SECONDS = 10.0
+
+ROUNDS = 1000
+"""More rounds than any backlog of steps can take: who gets here goes in circles."""
+
+
+class Reconciler:
+    """Brings Schedules up to date, one call a key; the queue sees to it that no key is worked on twice at once."""
+
+    def __init__(
+        self, client: KubeClient, *, cache: Cache, executor: Executor, queue: WorkQueue, clock: Clock
+    ) -> None:
+        self._client = client
+        self._cache = cache
+        self._executor = executor
+        self._queue = queue
+        self._clock = clock
+        self._status_written: dict[str, float] = {}
+        self._failures: dict[str, int] = {}
+
+    async def reconcile(self, uid: str) -> None:
+        """Bring the Schedule with this UID up to date."""
+        try:
+            await self._reconcile(uid)
+        except KubeError as error:
+            self._retry(uid, error)
+        except Exception:
+            # A fault in the code for one Schedule must not stop the others; it is loud, and tried again.
+            log.exception("reconciling failed", extra=self._names(uid))
+            self._retry(uid, None)
+        else:
+            self._failures.pop(uid, None)
+
+    async def _reconcile(self, uid: str) -> None:
+        fault: KubeError | None = None
+        for _ in range(ROUNDS):
+            entry = self._cache.entry(uid)
+            if entry is None:
+                self._status_written.pop(uid, None)
+                return
+            await self._prepare(entry)
+            view = self._cache.view(uid, clocks_agree=self._client.agreement.holds)
+            plan = decide(view, now=self._clock.now())
+            steps = [step for step in plan.steps if not self._can_wait(uid, step)]
+            fault = await self._perform(entry, steps) if steps else None
+            if fault is not None:
+                raise fault
+            if not steps:
+                if plan.wake_at is not None:
+                    self._queue.wake_at(uid, plan.wake_at)
+                return
+        raise AssertionError(f"no end of steps for {self._names(uid)}")
+
+    async def _prepare(self, entry: Entry) -> None:
+        """Read what a decision needs to know and no watch shows."""
+        await self._executor.resolve_doubts(entry)
+        if not entry.probed:
+            await probe(self._client, self._cache, entry, now=self._clock.now())
+            entry.probed = True
+        await self._executor.explain_failures(entry)
+
+    async def _perform(self, entry: Entry, steps: list[Step]) -> KubeError | None:
+        """Carry out all steps; one that fails does not keep the others from being tried. Return the first fault."""
+        first: KubeError | None = None
+        for step in steps:
+            try:
+                await self._executor.perform(entry, step)
+            except KubeError as error:
+                first = first or error
+            else:
+                if isinstance(step, StoreStatus):
+                    self._status_written[entry.schedule.uid] = time.monotonic()
+        return first
+
+    def _can_wait(self, uid: str, step: Step) -> bool:
+        """Tell whether a step is a write of the status that comes too soon after the last; it is made later then."""
+        if not isinstance(step, StoreStatus) or step.urgent:
+            return False
+        left = self._status_written.get(uid, 0.0) + STATUS_INTERVAL_SECONDS - time.monotonic()
+        if left <= 0:
+            return False
+        self._queue.wake_after(uid, timedelta(seconds=left))
+        return True
+
+    def _retry(self, uid: str, error: KubeError | None) -> None:
+        """Have the key looked at again after a delay that grows with each failure in a row."""
+        failures = self._failures[uid] = self._failures.get(uid, 0) + 1
+        delay = min(LAST_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2 ** min(failures - 1, 10))
+        if isinstance(error, Outage) and error.retry_after_seconds is not None:
+            delay = max(delay, error.retry_after_seconds)
+        if error is not None:
+            log.warning("trying again in %.1f s: %s", delay, error, extra=self._names(uid))
+        self._queue.wake_after(uid, timedelta(seconds=delay))
+
+    def _names(self, uid: str) -> dict[str, str]:
+        entry = self._cache.entry(uid)
+        if entry is None:
+            return {"uid": uid}
+        return {"namespace": entry.schedule.namespace, "schedule": entry.schedule.name}

@@ -1,0 +1,117 @@
+"""Schedules as the operator keeps them: read once when they change, judged, and ready to be decided about."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from pydantic import ValidationError
+
+from sexton.api.faults import Fault
+from sexton.api.recurrence import observed_timing_of, recurrence_of
+from sexton.api.schedule import ScheduleSpec
+from sexton.api.schedule_status import ObservedTiming, ScheduleStatus
+from sexton.api.supported import not_supported
+from sexton.api.times import parse_instant
+from sexton.api.validation import validate_schedule
+from sexton.kube.clock import Clock
+from sexton.timing import Recurrence, TimingError
+
+Object = dict[str, Any]
+
+TIMING_FIELDS = ("schedule", "timeZone", "dayMatching", "dst", "suspend")
+"""The fields of a spec whose edit moves the floor."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownSchedule:
+    """One Schedule, as last read."""
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: int
+    generation: int
+    created_at: datetime
+    deleting: bool
+    spec: ScheduleSpec | None
+    faults: tuple[Fault, ...]
+    unsupported: tuple[Fault, ...]
+    timing: ObservedTiming | None
+    timetable: Recurrence | None
+    observed_timetable: Recurrence | None
+    edited_at: datetime | None
+    status: ScheduleStatus
+    stored_status_keys: frozenset[str]
+    """The fields that the stored status has, since a patch must name those that it takes away."""
+
+
+def read_schedule(obj: Object, *, clock: Clock) -> KnownSchedule:
+    """Return a Schedule with its spec judged; faults are part of the answer, never an exception."""
+    metadata = obj["metadata"]
+    namespace, name = metadata["namespace"], metadata["name"]
+    faults = tuple(validate_schedule(obj))
+    spec = None if faults else ScheduleSpec.model_validate(obj["spec"])
+    timing = observed_timing_of(spec) if spec is not None else None
+    status = _read_status(obj.get("status") or {})
+    edited_at = timing_edited_at(metadata)
+    return KnownSchedule(
+        namespace=namespace,
+        name=name,
+        uid=metadata["uid"],
+        resource_version=int(metadata["resourceVersion"]),
+        generation=int(metadata["generation"]),
+        created_at=clock.from_server(parse_instant(metadata["creationTimestamp"])),
+        deleting="deletionTimestamp" in metadata,
+        spec=spec,
+        faults=faults,
+        unsupported=tuple(not_supported(spec)) if spec is not None else (),
+        timing=timing,
+        timetable=_timetable(timing, namespace=namespace, name=name),
+        observed_timetable=_timetable(status.observed_timing, namespace=namespace, name=name),
+        edited_at=clock.from_server(edited_at) if edited_at is not None else None,
+        status=status,
+        stored_status_keys=frozenset(obj.get("status") or {}),
+    )
+
+
+def timing_edited_at(metadata: Object) -> datetime | None:
+    """Return when the timing fields were last written, as far as managedFields tell.
+
+    An entry's time is that of its manager's last write of anything, so it may be later than the edit, never earlier.
+    """
+    times = [
+        parse_instant(entry["time"])
+        for entry in metadata.get("managedFields") or ()
+        if not entry.get("subresource") and entry.get("time")
+        if _owns_timing(entry.get("fieldsV1") or {})
+    ]
+    return max(times, default=None)
+
+
+def _owns_timing(fields: Object) -> bool:
+    spec = fields.get("f:spec") or {}
+    return any(f"f:{field}" in spec for field in TIMING_FIELDS)
+
+
+def _read_status(status: Object) -> ScheduleStatus:
+    """Read the stored status; one that no operator can have written counts as none, and is written anew."""
+    try:
+        return ScheduleStatus.model_validate(status)
+    except ValidationError:
+        return ScheduleStatus()
+
+
+def _timetable(timing: ObservedTiming | None, *, namespace: str, name: str) -> Recurrence | None:
+    if timing is None:
+        return None
+    try:
+        return _compiled(timing.model_copy(update={"suspend": False}), namespace, name)
+    except TimingError:
+        # Only a stored observedTiming can be at fault here (the spec has been judged): a zone that was removed.
+        return None
+
+
+@lru_cache(maxsize=4096)
+def _compiled(timing: ObservedTiming, namespace: str, name: str) -> Recurrence:
+    return recurrence_of(timing, namespace=namespace, name=name)

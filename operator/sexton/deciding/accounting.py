@@ -1,0 +1,197 @@
+"""The status as it ought to be: cursor, counters and the last runs, computed from what is stored.
+
+Counters are exact because each is moved in the same write as what proves that it has been moved. What happened to an
+occurrence (fired, skipped, missed) is counted by the write that moves the cursor past it. An end is counted by the
+write that notes the run's UID in ``uncounted``, where it stays until the run's record says that it has ended.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from sexton.api.run import Phase
+from sexton.api.schedule_status import RECENT_MESSAGE_LIMIT, ActiveRun, Counters, RecentRun, ScheduleStatus
+from sexton.api.times import short_duration
+from sexton.deciding.overlap import end_of
+from sexton.deciding.progress import recorded, tail
+from sexton.deciding.view import JobEnd, RunView, View
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """An open record whose attempt has ended."""
+
+    run: RunView
+    end: JobEnd
+
+    @property
+    def phase(self) -> Phase:
+        """The phase that the record is to get."""
+        return Phase.SUCCEEDED if self.end.succeeded else Phase.FAILED
+
+
+def ended(view: View, *, now: datetime) -> list[Ended]:
+    """Return the open records whose attempt has ended, in the order of their ends."""
+    pairs = [
+        Ended(run=run, end=end)
+        for run in view.runs.values()
+        if not run.phase.ended and (end := end_of(view, run, now=now)) is not None
+    ]
+    return sorted(pairs, key=lambda each: (each.end.at, each.run.name))
+
+
+def counted(view: View, each: Ended) -> bool:
+    """Tell whether the stored status has counted this end, and its occurrence."""
+    cursor = view.status.last_handled_time
+    passed = not each.run.scheduled or (cursor is not None and cursor >= each.run.last_instant)
+    return passed and each.run.uid in view.status.uncounted
+
+
+def account(view: View, *, now: datetime) -> ScheduleStatus:
+    """Return the stored status with all that has happened since counted in."""
+    status = view.status
+    ends = ended(view, now=now)
+    new_ends = [each for each in ends if each.run.uid not in status.uncounted]
+    started = [run for run in tail(view, now=now) if run.window is None]
+    return status.model_copy(
+        update={
+            "last_handled_time": recorded(view, now=now),
+            "last_schedule_time": _latest(status.last_schedule_time, *(run.last_instant for run in started)),
+            "counters": _counters(view, new_ends, now=now),
+            "uncounted": tuple(
+                [uid for uid in status.uncounted if any(each.run.uid == uid for each in ends)]
+                + [each.run.uid for each in new_ends]
+            ),
+            "recent_runs": _recent_runs(view, ends),
+            "last_successful_time": _latest(
+                status.last_successful_time, *(each.end.at for each in new_ends if each.end.succeeded)
+            ),
+            "last_failed_time": _latest(
+                status.last_failed_time, *(each.end.at for each in new_ends if not each.end.succeeded)
+            ),
+            "consecutive_failures": _consecutive_failures(status.consecutive_failures, new_ends),
+            **_in_flight(view, now=now),
+        }
+    )
+
+
+def _counters(view: View, new_ends: list[Ended], *, now: datetime) -> Counters:
+    moved = {"fired": 0, "caught_up": 0, "skipped_overlaps": 0, "missed": 0, "succeeded": 0, "failed": 0}
+    for run in tail(view, now=now):
+        match run.phase:
+            case Phase.MISSED:
+                moved["missed"] += _beyond_the_cursor(view, run)
+            case Phase.SKIPPED:
+                moved["skipped_overlaps"] += _beyond_the_cursor(view, run)
+            case _:
+                moved["fired"] += 1
+                moved["caught_up"] += run.origin.caught_up
+    for each in new_ends:
+        moved["succeeded" if each.end.succeeded else "failed"] += 1
+    before = view.status.counters
+    return before.model_copy(update={name: getattr(before, name) + count for name, count in moved.items()})
+
+
+def _beyond_the_cursor(view: View, run: RunView) -> int:
+    """Return how many of a record's occurrences the stored cursor has not passed.
+
+    A record grows at its end while the cursor follows, so that part of it may be counted already. What it grew by is
+    of the timing that was last acted on: a change of that is stored only after its backlog has been.
+    """
+    window, stored = run.window, view.status.last_handled_time
+    if window is None:
+        return 1
+    if stored is None or window.first > stored or view.observed_timetable is None:
+        return window.count
+    return view.observed_timetable.count(stored, window.last)
+
+
+def _latest(*instants: datetime | None) -> datetime | None:
+    return max((instant for instant in instants if instant is not None), default=None)
+
+
+def _consecutive_failures(before: int, new_ends: list[Ended]) -> int:
+    for each in new_ends:
+        before = 0 if each.end.succeeded else before + 1
+    return before
+
+
+def _in_flight(view: View, *, now: datetime) -> Mapping[str, object]:
+    """Return the fields of the status that say what is in flight."""
+    running = sorted(
+        (
+            run
+            for run in view.runs.values()
+            if not run.phase.ended and run.phase is not Phase.REQUESTED and end_of(view, run, now=now) is None
+        ),
+        key=lambda run: (run.created_at, run.name),
+    )
+    return {
+        "in_flight": len(running),
+        "active": tuple(_active(view, run) for run in running[: view.settings.active_listed]),
+    }
+
+
+def _active(view: View, run: RunView) -> ActiveRun:
+    job = view.jobs.get(run.name)
+    return ActiveRun(
+        name=run.name,
+        uid=job.uid if job else None,
+        job_name=job.name if job else None,
+        scheduled_time=run.origin.scheduled_time,
+        trigger=run.origin.trigger,
+        attempt=run.origin.attempt,
+        phase=run.phase,
+        start_time=run.start_time,
+    )
+
+
+def _recent_runs(view: View, ends: list[Ended]) -> tuple[RecentRun, ...]:
+    """Return the last runs that ended, newest first, those that are just ending included.
+
+    The stored list says nothing of creation, so its order is kept and what is new goes in front of it.
+    """
+    stored = {run.name: run for run in view.status.recent_runs}
+    over = [(each.run.created_at, each.run.name, _recent_end(each)) for each in ends]
+    over += [
+        (run.created_at, run.name, _recent_window(run))
+        for run in view.runs.values()
+        if run.phase.ended and run.window is not None
+    ]
+    fresh = {name: entry for _, name, entry in sorted(over, key=lambda each: each[:2], reverse=True)}
+    renewed = [fresh.get(name, entry) for name, entry in stored.items()]
+    return tuple([entry for name, entry in fresh.items() if name not in stored] + renewed)[
+        : view.settings.recent_runs
+    ]
+
+
+def _recent_end(each: Ended) -> RecentRun:
+    run, end = each.run, each.end
+    begun = run.start_time or end.at
+    return RecentRun(
+        name=run.name,
+        scheduled_time=run.origin.scheduled_time,
+        trigger=run.origin.trigger,
+        attempt=run.origin.attempt,
+        outcome=each.phase,
+        reason=end.reason or None,
+        start_time=run.start_time,
+        completion_time=end.at,
+        duration=short_duration(end.at - begun),
+        message=None if end.succeeded else end.message[:RECENT_MESSAGE_LIMIT],
+    )
+
+
+def _recent_window(run: RunView) -> RecentRun:
+    window = run.window
+    return RecentRun(
+        name=run.name,
+        scheduled_time=run.origin.scheduled_time,
+        trigger=run.origin.trigger,
+        attempt=run.origin.attempt,
+        outcome=run.phase,
+        reason=run.reason or None,
+        message=run.message[:RECENT_MESSAGE_LIMIT] or None,
+        completion_time=run.completion_time,
+        count=window.count if window else None,
+    )

@@ -1,0 +1,102 @@
+"""The events on a Schedule, in words for the person who reads `kubectl describe`."""
+
+from datetime import datetime
+
+from sexton.api.condition import ConditionStatus
+from sexton.api.schedule_status import ScheduleStatus
+from sexton.api.times import format_instant, short_duration
+from sexton.deciding.accounting import Ended
+from sexton.deciding.conditions import READY, condition
+from sexton.deciding.due import Missed
+from sexton.deciding.steps import Announcement, EventType
+from sexton.deciding.view import View, Window
+
+
+def run_ended(each: Ended) -> Announcement:
+    """Announce how an attempt ended."""
+    run, end = each.run, each.end
+    which = f"run {run.name} for {format_instant(run.origin.scheduled_time)} (attempt {run.origin.attempt})"
+    took = short_duration(end.at - (run.start_time or end.at))
+    if end.succeeded:
+        return Announcement(
+            type=EventType.NORMAL,
+            reason="RunSucceeded",
+            message=f"{which} succeeded after {took}",
+            key=run.name,
+        )
+    return Announcement(
+        type=EventType.WARNING,
+        reason="RunFailed",
+        message=f"{which} failed after {took}: {end.reason}: {end.message}",
+        key=run.name,
+    )
+
+
+def missed(missed_: Missed, *, window: Window, name: str) -> Announcement:
+    """Announce occurrences that were missed; the window may be more than what has just been added to it."""
+    return Announcement(
+        type=EventType.WARNING, reason="Missed", message=f"{span(window)}: {missed_.message}", key=name
+    )
+
+
+def skipped(*, window: Window, blocked_by: str, name: str) -> Announcement:
+    """Announce occurrences that were skipped."""
+    return Announcement(
+        type=EventType.WARNING,
+        reason="RunSkipped",
+        message=f"{span(window)} skipped: {blocked_by} is in flight, and concurrencyPolicy is Forbid",
+        key=name,
+    )
+
+
+def span(window: Window) -> str:
+    """Return a window in words."""
+    if window.count == 1:
+        return f"the run of {format_instant(window.first)}"
+    return f"{window.count} runs from {format_instant(window.first)} to {format_instant(window.last)}"
+
+
+def changes(view: View, desired: ScheduleStatus, *, now: datetime) -> tuple[Announcement, ...]:
+    """Return the events that a change of the status makes: a pause, an edit, a spec that can't be acted on."""
+    announcements = []
+    before, after = view.status.observed_timing, desired.observed_timing
+    key = f"{view.name}-{view.generation}"
+    if after is not None and after != before:
+        was_suspended = before is not None and before.suspend
+        if after.suspend and not was_suspended:
+            announcements.append(_normal("Suspended", "nothing new starts until spec.suspend is false", key))
+        elif was_suspended and not after.suspend:
+            announcements.append(_normal("Resumed", "runs start again; the pause is not caught up on", key))
+        elif before is not None:
+            floor = desired.floor_time or now
+            announcements.append(
+                _normal(
+                    "Rescheduled", f"the new times apply to what comes after {format_instant(floor)}", key
+                )
+            )
+    ready_before, ready_now = condition(view.status, READY), condition(desired, READY)
+    if ready_now is not None and ready_now.status is ConditionStatus.FALSE:
+        if ready_before is None or ready_before.message != ready_now.message:
+            announcements.append(
+                Announcement(
+                    type=EventType.WARNING, reason=ready_now.reason, message=ready_now.message, key=key
+                )
+            )
+    elif ready_before is not None and ready_before.status is ConditionStatus.FALSE:
+        announcements.append(_normal("Ready", "the Schedule is understood and acted on again", key))
+    ahead = view.status.last_handled_time
+    if ahead is not None and desired.last_handled_time is not None and desired.last_handled_time < ahead:
+        announcements.append(
+            Announcement(
+                type=EventType.WARNING,
+                reason="CursorReset",
+                message=f"the cursor was in the future ({format_instant(ahead)}), written by a clock that was ahead;"
+                f" it is set back to {format_instant(desired.last_handled_time)}",
+                key=f"{view.name}-{int(ahead.timestamp())}",
+            )
+        )
+    return tuple(announcements)
+
+
+def _normal(reason: str, message: str, key: str) -> Announcement:
+    return Announcement(type=EventType.NORMAL, reason=reason, message=message, key=key)

@@ -1,0 +1,60 @@
+"""The conditions of a Schedule: what a person, `kubectl wait` and kstatus read of its state."""
+
+from datetime import datetime
+
+from sexton.api.condition import Condition, ConditionStatus
+from sexton.api.schedule_status import ScheduleStatus
+from sexton.deciding.view import View
+
+READY = "Ready"
+SUSPENDED = "Suspended"
+
+
+def conditions(view: View, *, now: datetime) -> tuple[Condition, ...]:
+    """Return the conditions as they ought to be; one that holds as before keeps its time."""
+    ready, reason, message = _ready(view)
+    fresh = [_condition(view, READY, holds=ready, reason=reason, message=message, now=now)]
+    suspended = view.suspended
+    fresh.append(
+        _condition(
+            view,
+            SUSPENDED,
+            holds=suspended,
+            reason="Suspended" if suspended else "Active",
+            message="spec.suspend is true: nothing new starts" if suspended else "spec.suspend is false",
+            now=now,
+        )
+    )
+    return tuple(fresh)
+
+
+def condition(status: ScheduleStatus, type_: str) -> Condition | None:
+    """Return one condition of a status."""
+    return next((each for each in status.conditions if each.type == type_), None)
+
+
+def _ready(view: View) -> tuple[bool, str, str]:
+    if view.faults:
+        return False, "InvalidSchedule", "; ".join(map(str, view.faults))
+    if view.unsupported:
+        return False, "NotSupported", "; ".join(map(str, view.unsupported))
+    if view.record_refused is not None:
+        message = f"the API server refuses to store a record, so nothing more starts: {view.record_refused}"
+        return False, "RecordRefused", message
+    if view.timetable is not None and view.timetable.after(view.created_at) is None:
+        return True, "NoNextTimes", "the rules of the time zone leave no time at which this ever runs"
+    return True, "Scheduled", "the Schedule is understood and acted on"
+
+
+def _condition(view: View, type_: str, *, holds: bool, reason: str, message: str, now: datetime) -> Condition:
+    status = ConditionStatus.TRUE if holds else ConditionStatus.FALSE
+    before = condition(view.status, type_)
+    since = before.last_transition_time if before is not None and before.status is status else now
+    return Condition(
+        type=type_,
+        status=status,
+        reason=reason,
+        message=message[:4096],
+        last_transition_time=since,
+        observed_generation=view.generation,
+    )

@@ -1,0 +1,51 @@
+"""An expression in words, with its zone, for `kubectl describe`."""
+
+from functools import lru_cache
+
+from cron_descriptor import CasingTypeEnum, FormatError, Options, get_description
+
+from sexton.timing import DayMatching, Recurrence
+
+_BOTH_DAYS = ", or on "
+"""How the describer joins two day fields: it knows only the rule by which one of them is enough."""
+
+
+def describe(timetable: Recurrence, *, day_matching: DayMatching) -> str:
+    """Return when a Schedule runs, such as "At 02:30, Monday through Friday (Europe/Berlin)"."""
+    return _describe(_spelled_out(timetable), timetable.zone.name, day_matching)
+
+
+@lru_cache(maxsize=4096)
+def _describe(fields: tuple[str, ...], zone: str, day_matching: DayMatching) -> str:
+    options = Options()
+    options.casing_type = CasingTypeEnum.Sentence
+    options.use_24hour_time_format = True
+    options.locale_code = "en_US"
+    text = " ".join(fields)
+    try:
+        words = get_description(text, options)
+    except FormatError:
+        words = text  # words are a service; the expression itself is always true
+    if day_matching is DayMatching.ALL:
+        words = words.replace(_BOTH_DAYS, ", and on ")
+    return f"{words} ({zone})"
+
+
+def _spelled_out(timetable: Recurrence) -> tuple[str, ...]:
+    """Return the five fields with the values that `H` stands for in this Schedule."""
+    expression = timetable.expression
+    masks = (
+        expression.minutes,
+        expression.hours,
+        expression.days.values,
+        expression.months,
+        expression.weekdays.values,
+    )
+    return tuple(
+        _listed(mask) if "H" in text.upper().replace("THU", "") else text
+        for text, mask in zip(expression.fields, masks, strict=True)
+    )
+
+
+def _listed(mask: int) -> str:
+    return ",".join(str(value) for value in range(mask.bit_length()) if mask >> value & 1)

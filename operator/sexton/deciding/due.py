@@ -1,0 +1,108 @@
+"""Which occurrences are due, and which of them are to run: on time, caught up, or not at all.
+
+Nothing here enumerates a backlog: a year of missed minutes is counted, not walked through.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sexton.api.schedule import CatchUp, ScheduleSpec
+from sexton.deciding.settings import Settings
+from sexton.deciding.view import Window
+from sexton.timing import Recurrence
+
+RESOLUTION = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missed:
+    """Occurrences that are not going to run, and why not."""
+
+    window: Window
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """An occurrence that is to run now."""
+
+    scheduled_time: datetime
+    caught_up: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Due:
+    """What is due: first what is missed (it is recorded before anything later starts), then what runs."""
+
+    missed: Missed | None = None
+    start: Candidate | None = None
+
+
+def due(
+    timetable: Recurrence, spec: ScheduleSpec, *, handled: datetime, now: datetime, settings: Settings
+) -> Due:
+    """Return what is due of the occurrences after the last handled one, up to now.
+
+    On time is what is found within a minute of its instant (seed B). Of what was missed, ``catchUp`` says what runs.
+    ``startingDeadlineSeconds`` is judged here, when it would start, in whole seconds: 0 still lets a fire of this
+    second through.
+    """
+    start = _on_time(timetable, spec, handled=handled, now=now, settings=settings)
+    missed = window(timetable, after=handled, until=start - RESOLUTION if start else now)
+    if missed is None:
+        return Due(start=Candidate(scheduled_time=start, caught_up=False) if start else None)
+    if start is None and spec.catch_up is CatchUp.LAST and not _too_late(spec, missed.last, now=now):
+        older = window(timetable, after=handled, until=missed.last - RESOLUTION)
+        return Due(
+            missed=_collapsed(older, into=missed.last) if older else None,
+            start=Candidate(scheduled_time=missed.last, caught_up=True),
+        )
+    if spec.catch_up is CatchUp.NONE:
+        reported = Missed(window=missed, reason="CatchUpNone", message="missed, and catchUp is None")
+    elif start is not None:
+        reported = _collapsed(missed, into=start)
+    else:
+        reported = Missed(
+            window=missed,
+            reason="StartingDeadlineExceeded",
+            message=f"found later than startingDeadlineSeconds ({spec.starting_deadline_seconds}) allows",
+        )
+    return Due(missed=reported, start=Candidate(scheduled_time=start, caught_up=False) if start else None)
+
+
+def window(timetable: Recurrence, *, after: datetime, until: datetime) -> Window | None:
+    """Return the occurrences after the one instant and up to the other, as one window."""
+    first = timetable.after(after)
+    if first is None or first > until:
+        return None
+    last = timetable.before(until + RESOLUTION)
+    if last is None or last < first:
+        raise AssertionError(f"forward finds {first}, backward finds {last}")
+    return Window(count=timetable.count(after, until), first=first, last=last)
+
+
+def _on_time(
+    timetable: Recurrence, spec: ScheduleSpec, *, handled: datetime, now: datetime, settings: Settings
+) -> datetime | None:
+    """Return the oldest occurrence that is on time and may still start."""
+    instant = timetable.after(max(handled, now - settings.on_time - RESOLUTION))
+    while instant is not None and instant <= now:
+        if not _too_late(spec, instant, now=now):
+            return instant
+        instant = timetable.after(instant)
+    return None
+
+
+def _too_late(spec: ScheduleSpec, instant: datetime, *, now: datetime) -> bool:
+    """Tell whether ``startingDeadlineSeconds`` forbids to start the occurrence now."""
+    deadline = spec.starting_deadline_seconds
+    return deadline is not None and (now - instant) // timedelta(seconds=1) > deadline
+
+
+def _collapsed(missed: Window, *, into: datetime) -> Missed:
+    return Missed(
+        window=missed,
+        reason="Collapsed",
+        message=f"missed; of all that were, only the newest runs, the one of {into:%Y-%m-%dT%H:%M:%SZ}",
+    )

@@ -1,0 +1,52 @@
+"""What is in flight, and what that means for a run that is due: `concurrencyPolicy`.
+
+In flight is read from live Jobs and open records, never from a remembered list. A Job that is suspended or queued
+counts: it has been started as far as we are concerned.
+"""
+
+from datetime import datetime
+
+from sexton.api.run import Phase
+from sexton.api.schedule import ConcurrencyPolicy
+from sexton.deciding.view import JobEnd, RunView, View
+
+
+def end_of(view: View, run: RunView, *, now: datetime) -> JobEnd | None:
+    """Return how the attempt of an open record ended, or None while it has not.
+
+    A record without a Job whose Job is not there either: somebody deleted it, which fails the attempt; or the API
+    server refused it, which the record says.
+    """
+    if run.phase is Phase.PENDING:
+        return JobEnd(succeeded=False, at=run.created_at, reason=run.reason, message=run.message)
+    if run.phase is not Phase.RUNNING:
+        return None
+    job = view.jobs.get(run.name)
+    if job is None:
+        return JobEnd(
+            succeeded=False,
+            at=now,
+            reason="JobDeleted",
+            message="its Job was deleted before its end was seen",
+        )
+    return job.end
+
+
+def in_flight(view: View, *, now: datetime) -> list[str]:
+    """Return the names of the runs in flight, oldest first."""
+    started = {
+        run.name: run.created_at
+        for run in view.runs.values()
+        if not run.phase.ended and run.phase is not Phase.REQUESTED and end_of(view, run, now=now) is None
+    }
+    for job in view.jobs.values():
+        if job.end is None:
+            started.setdefault(job.name, job.created_at)
+    return sorted(started, key=lambda name: (started[name], name))
+
+
+def blocker(view: View, *, now: datetime) -> str | None:
+    """Return the run for which an occurrence that is due now must be skipped, if there is one."""
+    if view.spec is None or view.spec.concurrency_policy is ConcurrencyPolicy.ALLOW:
+        return None
+    return next(iter(in_flight(view, now=now)), None)

@@ -1,0 +1,82 @@
+"""How far a Schedule has come: floor, cursor, and the Jobs that nobody has accounted for yet.
+
+All of it is read from what is stored. The cursor that counts is the newest of the stored one, the instants and
+window ends of the records, and the instants of our Jobs: whichever of those writes came last before a process died.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from sexton.deciding.naming import run_name
+from sexton.deciding.view import JobView, RunView, View
+
+
+def floor(view: View) -> datetime:
+    """Return the instant after which occurrences can be due at all."""
+    return max(view.created_at, view.status.floor_time or view.created_at)
+
+
+def credible(view: View, instant: datetime, *, now: datetime) -> bool:
+    """Tell whether an instant can have been handled: one far ahead was written by a clock that was wrong."""
+    return instant <= now + view.settings.clock_ahead
+
+
+def tail(view: View, *, now: datetime) -> list[RunView]:
+    """Return the records that the stored cursor has not passed, oldest first."""
+    stored = view.status.last_handled_time
+    return sorted(
+        (
+            run
+            for run in view.runs.values()
+            if run.scheduled
+            and credible(view, run.last_instant, now=now)
+            and (stored is None or run.last_instant > stored)
+        ),
+        key=lambda run: run.last_instant,
+    )
+
+
+def recorded(view: View, *, now: datetime) -> datetime | None:
+    """Return the newest occurrence that is accounted for by a record or by the stored cursor.
+
+    This is what a write of the cursor may say: it never passes a record that is not stored.
+    """
+    unpassed = tail(view, now=now)
+    if unpassed:
+        return unpassed[-1].last_instant
+    stored = view.status.last_handled_time
+    if stored is not None and not credible(view, stored, now=now):
+        return now.replace(microsecond=0)
+    return stored
+
+
+def handled(view: View, *, now: datetime) -> datetime:
+    """Return the instant up to which nothing more is due: floor and effective cursor, whichever is later."""
+    instants = [floor(view)]
+    if (cursor := recorded(view, now=now)) is not None:
+        instants.append(cursor)
+    instants += [
+        job.origin.scheduled_time
+        for job in view.jobs.values()
+        if job.origin.attempt == 1 and not job.origin.manual
+        if credible(view, job.origin.scheduled_time, now=now)
+    ]
+    return max(instants)
+
+
+def unrecorded(view: View, *, now: datetime) -> Iterator[JobView]:
+    """Yield the Jobs that are to be given a record: those that a process started and died.
+
+    Only a Job whose name can be recomputed, and which is a first attempt beyond the recorded cursor, is one. A Job
+    without a record behind the cursor had one, which was pruned or deleted.
+    """
+    cursor = recorded(view, now=now)
+    for job in view.jobs.values():
+        origin = job.origin
+        if job.name in view.runs or origin.manual or origin.attempt != 1:
+            continue
+        expected = run_name(
+            schedule=view.name, uid=view.uid, scheduled_time=origin.scheduled_time, attempt=origin.attempt
+        )
+        if job.name == expected and (cursor is None or origin.scheduled_time > cursor):
+            yield job

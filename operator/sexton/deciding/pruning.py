@@ -1,0 +1,69 @@
+"""Which ended Jobs history no longer keeps.
+
+A Job goes only when its end, the cursor and the counters are stored, and not within ten minutes of its end, so that
+a late second leader still finds the name taken.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from sexton.api.schedule import (
+    DEFAULT_FAILED_JOBS_HISTORY_LIMIT,
+    DEFAULT_SUCCESSFUL_JOBS_HISTORY_LIMIT,
+)
+from sexton.deciding.progress import unrecorded
+from sexton.deciding.view import JobEnd, JobView, View
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expiry:
+    """A Job that is to be deleted, and when it may be."""
+
+    job: JobView
+    at: datetime
+
+
+def expiries(view: View, *, now: datetime) -> Iterator[Expiry]:
+    """Yield the ended Jobs that are beyond their limit or past their time to live, with the time of their going."""
+    waiting = {job.name for job in unrecorded(view, now=now)}
+    spec = view.spec
+    limits = {
+        True: spec.successful_jobs_history_limit if spec else DEFAULT_SUCCESSFUL_JOBS_HISTORY_LIMIT,
+        False: spec.failed_jobs_history_limit if spec else DEFAULT_FAILED_JOBS_HISTORY_LIMIT,
+    }
+    kept = {True: 0, False: 0}
+    for job, end in _newest_first(view):
+        kept[end.succeeded] += 1
+        if job.deleting or job.name in waiting or not _accounted_for(view, job):
+            continue
+        if kept[end.succeeded] > limits[end.succeeded]:
+            yield Expiry(job=job, at=end.at + view.settings.name_kept)
+        elif job.ttl is not None:
+            yield Expiry(job=job, at=end.at + max(job.ttl, view.settings.name_kept))
+
+
+def _newest_first(view: View) -> list[tuple[JobView, JobEnd]]:
+    ended = [(job, job.end) for job in view.jobs.values() if job.end is not None]
+    return sorted(ended, key=lambda pair: (pair[0].created_at, pair[0].name), reverse=True)
+
+
+def _accounted_for(view: View, job: JobView) -> bool:
+    """Tell whether the Job's end is in its record (which is then no longer open) and its instant in the cursor."""
+    run = view.runs.get(job.name)
+    if run is not None and not run.phase.ended:
+        return False
+    cursor = view.status.last_handled_time
+    passed = cursor is not None and job.origin.scheduled_time <= cursor
+    return passed or job.origin.manual or job.origin.attempt > 1
+
+
+def next_expiry(view: View, *, now: datetime) -> datetime | None:
+    """Return when the next Job is to go, if it is in the future."""
+    return min((each.at for each in expiries(view, now=now) if each.at > now), default=None)
+
+
+def expired(view: View, *, now: datetime) -> list[JobView]:
+    """Return the Jobs to delete now, the oldest first."""
+    going = [each.job for each in expiries(view, now=now) if each.at <= now]
+    return sorted(going, key=lambda job: job.created_at)

@@ -1,0 +1,27 @@
+"""The numbers that the rules leave to whoever runs the operator."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What an operator is set to; the same for every Schedule that says nothing else."""
+
+    on_time: timedelta = timedelta(seconds=60)
+    """A fire found within this time of its instant is on time; the semantics fix it at a minute."""
+
+    name_kept: timedelta = timedelta(minutes=10)
+    """How long after its end a Job or a record is kept at least, so that a late second leader finds the name taken."""
+
+    next_times: int = 5
+    """How many coming instants the status lists."""
+
+    recent_runs: int = 10
+    """How many of the last runs the status lists."""
+
+    active_listed: int = 10
+    """How many runs in flight the status lists."""
+
+    clock_ahead: timedelta = timedelta(seconds=60)
+    """A cursor further in the future than this was written by a clock that was ahead."""

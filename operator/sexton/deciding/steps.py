@@ -1,0 +1,109 @@
+"""The decisions: what to write next, each a plain value that says everything the executor needs.
+
+Every step is one write (with the reads that make it safe), may be repeated, and leaves a state from which `decide`
+goes on if the process dies right after it.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from sexton.api.run import Phase
+from sexton.api.schedule_status import ScheduleStatus
+from sexton.deciding.view import JobEnd, JobView, Origin, RunView, Window
+
+
+class EventType(StrEnum):
+    """The two types of events that Kubernetes knows."""
+
+    NORMAL = "Normal"
+    WARNING = "Warning"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Announcement:
+    """An event on the Schedule; of those with the same key and reason the second only counts the first one up."""
+
+    type: EventType
+    reason: str
+    message: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartJob:
+    """Create the Job of an attempt: the claim to it and its start in one write."""
+
+    name: str
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordJob:
+    """Create the record of a Job that has none yet."""
+
+    job: JobView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordWindow:
+    """Create the record of occurrences that do not run."""
+
+    name: str
+    origin: Origin
+    phase: Phase
+    window: Window
+    reason: str
+    message: str
+    blocked_by: str | None = None
+    announcement: Announcement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrowWindow:
+    """Let a record account for later occurrences too."""
+
+    run: RunView
+    window: Window
+    message: str
+    announcement: Announcement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndRun:
+    """Write into a record how its run ended; the counters have it already."""
+
+    run: RunView
+    phase: Phase
+    end: JobEnd
+    announcement: Announcement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteJob:
+    """Delete a Job: one that history no longer keeps, or one that nobody accounts for."""
+
+    job: JobView
+    orphan: bool
+    """It lives and has no record: look for the record once more before deleting."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreStatus:
+    """Store the status."""
+
+    status: ScheduleStatus
+    announcements: tuple[Announcement, ...] = ()
+    urgent: bool = False
+    """Something waits for it: an edit or a pause that must be stored before anything starts under it."""
+
+
+Step = StartJob | RecordJob | RecordWindow | GrowWindow | EndRun | DeleteJob | StoreStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What to do now, and when to look again if nothing happens before."""
+
+    steps: tuple[Step, ...]
+    wake_at: datetime | None

@@ -1,0 +1,144 @@
+"""What is known of one Schedule at the moment of a decision: plain facts, read from the API server, never remembered.
+
+The views are what the operator keeps of each object, so they are small; times are aware and in UTC.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Self
+
+from sexton.api.faults import Fault
+from sexton.api.run import Phase, Trigger
+from sexton.api.schedule import ScheduleSpec
+from sexton.api.schedule_status import ObservedTiming, ScheduleStatus
+from sexton.deciding.settings import Settings
+from sexton.timing import Recurrence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """What a run is for: all that it knows of itself, the same in its Job, its record and its pods."""
+
+    scheduled_time: datetime
+    attempt: int
+    trigger: Trigger
+    caught_up: bool
+    manual: bool
+    expression: str
+    time_zone: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobEnd:
+    """How and when a Job ended."""
+
+    succeeded: bool
+    at: datetime
+    reason: str
+    message: str
+    exit_code: int | None = None
+    """Of the container that failed, if its pod could be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobView:
+    """A Job that is owned by the Schedule."""
+
+    name: str
+    uid: str
+    resource_version: int
+    origin: Origin
+    created_at: datetime
+    end: JobEnd | None
+    deleting: bool
+    ttl: timedelta | None
+    """The template's ``ttlSecondsAfterFinished``, which we apply ourselves."""
+    explained: bool = False
+    """Whether the pods of a failed Job have been asked why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """A row of occurrences that share one record."""
+
+    count: int
+    first: datetime
+    last: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunView:
+    """A record."""
+
+    name: str
+    uid: str
+    resource_version: int
+    origin: Origin
+    created_at: datetime
+    phase: Phase
+    reason: str = ""
+    message: str = ""
+    start_time: datetime | None = None
+    completion_time: datetime | None = None
+    exit_code: int | None = None
+    window: Window | None = None
+    blocked_by: str | None = None
+
+    @property
+    def last_instant(self) -> datetime:
+        """The newest occurrence that the record accounts for."""
+        return self.window.last if self.window else self.origin.scheduled_time
+
+    @property
+    def scheduled(self) -> bool:
+        """Whether it accounts for occurrences of the expression: no retry, and nobody's request."""
+        return self.origin.attempt == 1 and not self.origin.manual
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """Everything that a decision about one Schedule rests on."""
+
+    namespace: str
+    name: str
+    uid: str
+    generation: int
+    created_at: datetime
+    deleting: bool
+    spec: ScheduleSpec | None
+    """The spec, or None while it has faults."""
+    faults: tuple[Fault, ...]
+    """What is wrong with the spec."""
+    unsupported: tuple[Fault, ...]
+    """What the spec asks for that this version does not act on."""
+    timing: ObservedTiming | None
+    """The spec's timing fields as they stand, or None while the spec has faults."""
+    timetable: Recurrence | None
+    observed_timetable: Recurrence | None
+    """The timetable of ``status.observedTiming``: the one that was last acted on."""
+    edited_at: datetime | None
+    """When the timing fields were last written, as far as managedFields tell."""
+    status: ScheduleStatus
+    """The status as it is stored."""
+    jobs: Mapping[str, JobView] = field(default_factory=dict)
+    runs: Mapping[str, RunView] = field(default_factory=dict)
+    """The open records, the one that the cursor stands on, and those that the stored cursor has not passed yet."""
+    record_refused: str | None = None
+    """The server's words, while it refuses to store a record."""
+    clocks_agree: bool = True
+    settings: Settings = field(default_factory=Settings)
+
+    @property
+    def actionable(self) -> bool:
+        """Whether the spec can be acted on."""
+        return self.spec is not None and not self.unsupported
+
+    @property
+    def suspended(self) -> bool:
+        """Whether the user has suspended it."""
+        return self.spec is not None and self.spec.suspend
+
+    def with_(self, **changes: object) -> Self:
+        """Return the view with some fields changed."""
+        return replace(self, **changes)  # type: ignore[arg-type]

@@ -1,0 +1,244 @@
+"""Requests to the API server, as plain dicts.
+
+The Kubernetes client brings configuration, authentication and the connection pool. Its typed models stay out: they
+refuse pod fields they don't know, and turning objects into them and back costs several times the request. What this
+adds is a sorting of faults (`errors`), a time-out on every request, and a look at the ``Date`` of every answer.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from email.utils import parsedate_to_datetime
+from typing import Any, Self, TypeVar
+from urllib.parse import urlencode
+
+import aiohttp
+from kubernetes.aio import config as kubernetes_config
+from kubernetes.aio.client import ApiClient, Configuration
+
+from sexton.kube.clock import Agreement, Clock
+from sexton.kube.errors import KubeError, Outage, StatusReport, answer
+from sexton.kube.resources import Resource
+
+Object = dict[str, Any]
+Info = TypeVar("Info")
+
+MERGE_PATCH = "application/merge-patch+json"
+UNAUTHORIZED = 401
+TOO_MANY_REQUESTS = 429
+SERVER_FAULT = 500
+FAULT = 400
+
+
+class KubeClient:
+    """A pooled connection to one API server."""
+
+    def __init__(
+        self,
+        api_client: ApiClient,
+        *,
+        clock: Clock,
+        agreement: Agreement,
+        request_timeout_seconds: float = 10.0,
+    ) -> None:
+        self._api = api_client
+        self._clock = clock
+        self.agreement = agreement
+        self._timeout = aiohttp.ClientTimeout(total=request_timeout_seconds)
+        # The server gives a write up before we do, so that one which we believe lost is not carried out later.
+        self._write_query = {"timeout": f"{max(1, int(request_timeout_seconds * 0.9))}s"}
+
+    @classmethod
+    async def connect(
+        cls,
+        *,
+        kubeconfig: str | None,
+        clock: Clock,
+        agreement: Agreement,
+        connections: int = 64,
+        request_timeout_seconds: float = 10.0,
+    ) -> Self:
+        """Return a client from a kubeconfig file, from the service account of the pod, or from the usual places."""
+        configuration = Configuration()
+        configuration.connection_pool_maxsize = connections
+        await kubernetes_config.load_config(config_file=kubeconfig, client_configuration=configuration)
+        return cls(
+            ApiClient(configuration),
+            clock=clock,
+            agreement=agreement,
+            request_timeout_seconds=request_timeout_seconds,
+        )
+
+    @property
+    def host(self) -> str:
+        """The URL of the API server."""
+        return str(self._api.configuration.host)
+
+    async def connection_info(self, make: Callable[..., Info]) -> Info:
+        """Return how we are connected, for another library that connects itself: server, trust, credentials."""
+        configuration = self._api.configuration
+        bearer = (await configuration.auth_settings()).get("BearerToken", {}).get("value", "")
+        return make(
+            server=self.host,
+            ca_path=configuration.ssl_ca_cert,
+            ca_data=configuration.ca_cert_data,
+            insecure=not configuration.verify_ssl,
+            token=bearer.removeprefix("Bearer ") or None,
+            certificate_path=configuration.cert_file,
+            private_key_path=configuration.key_file,
+        )
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._api.close()
+
+    async def measure_clock(self) -> None:
+        """Ask the server something cheap, for the date of its answer."""
+        await self._request("GET", "/version")
+
+    async def get(self, resource: Resource, namespace: str, name: str) -> Object:
+        """Read one object, as it is now and not from a cache."""
+        return await self._request("GET", resource.path(namespace, name))
+
+    async def create(self, resource: Resource, namespace: str, body: Object) -> Object:
+        """Create an object and return it as it was stored."""
+        return await self._request("POST", resource.path(namespace), query=self._write_query, body=body)
+
+    async def patch(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        body: Object,
+        *,
+        subresource: str | None = None,
+    ) -> Object:
+        """Merge-patch an object; a ``resourceVersion`` in the body makes it conditional."""
+        path = resource.path(namespace, name, subresource)
+        return await self._request("PATCH", path, query=self._write_query, body=body)
+
+    async def delete(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        *,
+        uid: str,
+        propagation: str = "Background",
+    ) -> None:
+        """Delete the object of that name if it is still the one with that UID."""
+        options = {"propagationPolicy": propagation, "preconditions": {"uid": uid}}
+        await self._request("DELETE", resource.path(namespace, name), query=self._write_query, body=options)
+
+    async def list_page(
+        self,
+        resource: Resource,
+        *,
+        namespace: str | None,
+        query: Mapping[str, str],
+    ) -> Object:
+        """Read one page of a collection; without a resourceVersion in the query it is the newest state."""
+        return await self._request("GET", resource.path(namespace), query=query)
+
+    def watch(
+        self,
+        resource: Resource,
+        *,
+        namespace: str | None,
+        query: Mapping[str, str],
+        timeout_seconds: int,
+        silence_seconds: float,
+    ) -> AbstractAsyncContextManager[AsyncIterator[Object]]:
+        """Open a watch, which the server ends after the time-out; silence for longer than given is an outage."""
+        full_query = {**query, "watch": "true", "timeoutSeconds": str(timeout_seconds)}
+        timeout = aiohttp.ClientTimeout(total=timeout_seconds + 10.0, sock_read=silence_seconds)
+        return self._stream(resource.path(namespace), full_query, timeout)
+
+    @asynccontextmanager
+    async def _stream(
+        self,
+        path: str,
+        query: Mapping[str, str],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - passed on to the connection, which enforces it
+    ) -> AsyncIterator[AsyncIterator[Object]]:
+        response = await self._send("GET", path, query=query, timeout=timeout)
+        try:
+            if response.status >= FAULT:
+                raise _fault(response, await response.read())
+            yield _lines(response)
+        finally:
+            response.close()
+
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Object | None = None,
+    ) -> Object:
+        sent = self._clock.now()
+        response = await self._send(method, path, query=query, body=body, timeout=self._timeout)
+        try:
+            data = await response.read()
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise Outage(f"{method} {path}: the answer broke off: {error!r}") from error
+        if date := response.headers.get("Date"):
+            server = self._clock.from_server(parsedate_to_datetime(date))
+            self.agreement.measure(server=server, sent=sent)
+        if response.status >= FAULT:
+            raise _fault(response, data)
+        decoded: Object = json.loads(data)
+        return decoded
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Object | None = None,
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - passed on to the connection, which enforces it
+    ) -> aiohttp.ClientResponse:
+        headers = {
+            "Accept": "application/json",
+            "Content-Type": MERGE_PATCH if method == "PATCH" else "application/json",
+            "User-Agent": "sexton",
+        }
+        await self._api.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
+        url = self.host + path + ("?" + urlencode(query) if query else "")
+        try:
+            answered = await self._api.rest_client.request(
+                method, url, headers=headers, body=body, _request_timeout=timeout
+            )
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise Outage(f"{method} {path}: {error!r}") from error
+        response: aiohttp.ClientResponse = answered.response
+        return response
+
+
+def _fault(response: aiohttp.ClientResponse, data: bytes) -> KubeError:
+    """Return the error that a failed answer stands for."""
+    try:
+        status = json.loads(data)
+    except ValueError:
+        status = {}
+    if not isinstance(status, dict):
+        status = {}
+    message = str(status.get("message") or data[:500].decode(errors="replace") or response.reason)
+    # 401 says that our token has run out: nothing has been decided about the request itself.
+    if response.status in (UNAUTHORIZED, TOO_MANY_REQUESTS) or response.status >= SERVER_FAULT:
+        wait = response.headers.get("Retry-After", "")
+        seconds = float(wait) if wait.isdecimal() else None
+        return Outage(f"HTTP {response.status}: {message}", retry_after_seconds=seconds)
+    return answer(StatusReport(code=response.status, reason=str(status.get("reason") or ""), message=message))
+
+
+async def _lines(response: aiohttp.ClientResponse) -> AsyncIterator[Object]:
+    """Yield the events of a watch."""
+    try:
+        async for line in response.content:
+            yield json.loads(line)
+    except (aiohttp.ClientError, TimeoutError, asyncio.IncompleteReadError) as error:
+        raise Outage(f"the watch broke off: {error!r}") from error

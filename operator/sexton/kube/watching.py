@@ -1,0 +1,147 @@
+"""List, then watch, for ever: how the operator follows Jobs and runs.
+
+The first list is read from the server's storage and not from its cache, since a new leader must see all that the old
+one wrote. A watch that breaks is taken up where it stopped, with a capped backoff; one whose place the server has
+forgotten (410), and every one after a few minutes, is replaced by a new list: a lost event delays, never loses.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from sexton.kube.client import KubeClient
+from sexton.kube.errors import Gone, KubeError, StatusReport, answer
+from sexton.kube.resources import Resource
+
+log = logging.getLogger(__name__)
+
+PAGE = 500
+"""Objects a page: a list of hundred thousands must not be held whole by either side."""
+
+Object = dict[str, Any]
+Identity = tuple[str, str]
+"""Namespace and name."""
+
+
+class Sink(Protocol):
+    """Who is told what a reflector sees."""
+
+    def seen(self, obj: Object) -> None:
+        """Take in an object that was listed, added or changed."""
+        ...
+
+    def vanished(self, obj: Object) -> None:
+        """Take in that an object was deleted, or no longer matches the selector."""
+        ...
+
+    def listed(self, present: set[Identity], *, resource_version: int) -> None:
+        """Take in that a list is complete: what it lacks and what is not younger than it has vanished."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How often a reflector does what, in seconds."""
+
+    relist: float = 300.0
+    server_timeout: int = 290
+    silence: float = 70.0
+    first_retry: float = 0.2
+    last_retry: float = 10.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Reflector:
+    """Follows one resource in one namespace or in all."""
+
+    client: KubeClient
+    resource: Resource
+    sink: Sink
+    namespace: str | None = None
+    selectors: Mapping[str, str] = field(default_factory=dict)
+    pace: Pace = field(default_factory=Pace)
+    synced: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once the first list is complete."""
+
+    async def run(self) -> None:
+        """Follow the resource until cancelled."""
+        delay = self.pace.first_retry
+        while True:
+            try:
+                resource_version = await self._list()
+                delay = self.pace.first_retry
+                await self._watch(resource_version, until=time.monotonic() + self.pace.relist)
+            except KubeError as error:
+                log.warning(
+                    "listing %s failed, trying again in %.1f s: %s", self.resource.plural, delay, error
+                )
+                await asyncio.sleep(delay)
+                delay = min(delay * 2, self.pace.last_retry)
+
+    async def _list(self) -> str:
+        present: set[Identity] = set()
+        query = {**self.selectors, "limit": str(PAGE)}
+        while True:
+            page = await self.client.list_page(self.resource, namespace=self.namespace, query=query)
+            for obj in page.get("items", ()):
+                metadata = obj["metadata"]
+                present.add((metadata["namespace"], metadata["name"]))
+                self.sink.seen(obj)
+            more = page["metadata"].get("continue")
+            if not more:
+                break
+            query["continue"] = more
+        version: str = page["metadata"]["resourceVersion"]
+        self.sink.listed(present, resource_version=int(version))
+        self.synced.set()
+        return version
+
+    async def _watch(self, resource_version: str, *, until: float) -> None:
+        """Watch on from a version, through broken connections, until it is time for a new list."""
+        delay = self.pace.first_retry
+        while (left := until - time.monotonic()) > 0:
+            query = {**self.selectors, "resourceVersion": resource_version, "allowWatchBookmarks": "true"}
+            try:
+                async with self.client.watch(
+                    self.resource,
+                    namespace=self.namespace,
+                    query=query,
+                    timeout_seconds=max(1, min(self.pace.server_timeout, int(left))),
+                    silence_seconds=self.pace.silence,
+                ) as events:
+                    async for event in events:
+                        delay = self.pace.first_retry
+                        resource_version = self._take(event)
+            except Gone:
+                return
+            except KubeError as error:
+                log.info("watching %s broke off, again in %.1f s: %s", self.resource.plural, delay, error)
+                await asyncio.sleep(delay)
+                delay = min(delay * 2, self.pace.last_retry)
+
+    def _take(self, event: Object) -> str:
+        """Hand one event on and return the version that it brings us to."""
+        obj: Object = event["object"]
+        match event["type"]:
+            case "ADDED" | "MODIFIED":
+                self.sink.seen(obj)
+            case "DELETED":
+                self.sink.vanished(obj)
+            case "ERROR":
+                raise _error_event(obj)
+            case _:
+                pass  # a BOOKMARK: only the version matters
+        version: str = obj["metadata"]["resourceVersion"]
+        return version
+
+
+def _error_event(status: Object) -> KubeError:
+    report = StatusReport(
+        code=int(status.get("code") or 0),
+        reason=str(status.get("reason") or ""),
+        message=str(status.get("message") or "the watch ended with an error"),
+    )
+    return answer(report)
