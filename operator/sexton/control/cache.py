@@ -134,10 +134,10 @@ class Cache:
             metadata = obj["metadata"]
             log.warning("job %s/%s is left alone: %s", metadata["namespace"], metadata["name"], error)
             return None
-        if known is not None and known.end is not None:
-            job = replace(
-                job, end=known.end, explained=known.explained
-            )  # an end is final, and ours may have been explained
+        if known is not None and known.uid == job.uid:
+            # What was seen first is nearest to when it happened; an end is final, and ours may have been explained.
+            end = known.end or job.end
+            job = replace(job, created_at=known.created_at, end=end, explained=known.explained)
         changed = known is None or (known.end, known.deleting) != (job.end, job.deleting)
         jobs[job.name] = job
         if changed:

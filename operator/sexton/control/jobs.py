@@ -1,7 +1,7 @@
 """Jobs: built from a Schedule's template, and read back into what the operator needs to know of them."""
 
 import copy
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from sexton.api import meta
@@ -12,6 +12,9 @@ from sexton.deciding import JobEnd, JobView, Origin
 from sexton.kube.clock import Clock
 
 Object = dict[str, Any]
+
+FRESH = timedelta(seconds=1.5)
+"""What happened no longer ago than this is dated by our own clock, which has more digits."""
 
 
 class Unreadable(Exception):
@@ -142,7 +145,7 @@ def read_job(obj: Object, *, clock: Clock) -> JobView:
         uid=metadata["uid"],
         resource_version=int(metadata["resourceVersion"]),
         origin=origin_of(annotations),
-        created_at=clock.from_server(parse_instant(metadata["creationTimestamp"])),
+        created_at=_sharpened(metadata["creationTimestamp"], clock=clock),
         end=_end(obj, clock=clock),
         deleting="deletionTimestamp" in metadata,
         ttl=timedelta(seconds=int(ttl)) if ttl is not None and ttl.isdecimal() else None,
@@ -155,16 +158,20 @@ def _end(obj: Object, *, clock: Clock) -> JobEnd | None:
     for condition in status.get("conditions") or ():
         if condition.get("status") == "True" and condition.get("type") in ("Complete", "Failed"):
             succeeded = condition["type"] == "Complete"
-            ended_at = (status.get("completionTime") if succeeded else None) or condition[
-                "lastTransitionTime"
-            ]
+            written = status.get("completionTime") if succeeded else None
             return JobEnd(
                 succeeded=succeeded,
-                at=clock.from_server(parse_instant(ended_at)),
+                at=_sharpened(written or condition["lastTransitionTime"], clock=clock),
                 reason=condition.get("reason") or "",
                 message=condition.get("message") or "",
             )
     return None
+
+
+def _sharpened(written: str, *, clock: Clock) -> datetime:
+    """Return when something happened: the server writes whole seconds, so what is just seen is seen nearer to it."""
+    instant, now = clock.from_server(parse_instant(written)), clock.now()
+    return now if timedelta(0) <= now - instant < FRESH else instant
 
 
 def _dress_pods(job_spec: Object, *, labels: dict[str, str], annotations: dict[str, str]) -> None:
