@@ -1,0 +1,1 @@
+"""Tests of the operator on a real Kubernetes API server."""
