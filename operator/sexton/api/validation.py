@@ -45,6 +45,15 @@ def validate_schedule(obj: Mapping[str, Any]) -> list[Fault]:
     return faults
 
 
+def schedule_spec(obj: Mapping[str, Any]) -> ScheduleSpec:
+    """Return the spec of a Schedule that `validate_schedule` has no faults for.
+
+    Raises:
+        ValidationError: of pydantic, for the rest of them.
+    """
+    return ScheduleSpec.model_validate(_without_nulls(obj[_SPEC]), by_alias=True, by_name=False)
+
+
 def validate_schedule_run(obj: Mapping[str, Any]) -> list[Fault]:
     """Return all faults of a ScheduleRun, by field. Whether its Schedule exists, only a cluster knows."""
     faults = [*_metadata_faults(obj)]
@@ -108,9 +117,14 @@ def _model_faults(model: type[Model], spec: Mapping[str, Any]) -> list[Fault]:
 
 def _without_nulls(value: Any) -> Any:  # noqa: ANN401 - any JSON
     """Take out what is null, as the API server does before it fills in the defaults."""
-    if isinstance(value, Mapping):
-        return {key: _without_nulls(member) for key, member in value.items() if member is not None}
-    return value
+    if not isinstance(value, Mapping):
+        return value
+    # The only `spec` in a spec is the Job's, and that is kept as it was written.
+    return {
+        key: member if key == _SPEC else _without_nulls(member)
+        for key, member in value.items()
+        if member is not None
+    }
 
 
 def _timing_faults(obj: Mapping[str, Any], spec: Mapping[str, Any], *, faulty: set[str]) -> Iterator[Fault]:

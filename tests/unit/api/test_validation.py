@@ -6,10 +6,11 @@ import pytest
 
 from sexton.api.faults import Fault
 from sexton.api.recurrence import observed_timing_of, recurrence_of
-from sexton.api.schedule import ScheduleSpec
+from sexton.api.schedule import DstSpec, ScheduleSpec
 from sexton.api.supported import not_supported
 from sexton.api.times import Duration, parse_instant
 from sexton.api.validation import (
+    schedule_spec,
     unknown_schedule_fields,
     unknown_schedule_run_fields,
     validate_schedule,
@@ -205,6 +206,14 @@ def test_one_fault_of_a_schedule(manifest: dict[str, Any], fault: str) -> None:
     assert len(found) == 1
     assert found[0].startswith(fault)
     assert "\n" not in found[0]
+
+
+def test_nulls_are_absent_but_a_job_is_kept_as_it_was_written() -> None:
+    manifest = schedule_with_pod(nodeSelector=None)
+    manifest["spec"] |= {"timeZone": None, "dst": {"skipped": None}, "retry": None}
+    spec = schedule_spec(manifest)
+    assert (spec.time_zone, spec.dst, spec.retry) == ("UTC", DstSpec(), None)
+    assert spec.job_template.spec == manifest["spec"]["jobTemplate"]["spec"]
 
 
 def test_all_faults_at_once() -> None:
