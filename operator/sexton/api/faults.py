@@ -51,7 +51,11 @@ def shown(value: object) -> str:
 
 def child(path: str, key: str | int) -> str:
     """Return the path of a field's member; an index or a key that is no identifier goes into brackets."""
-    if isinstance(key, int) or not key.isidentifier():
+    if isinstance(key, int):
+        return f"{path}[{key}]"
+    if not key.isprintable():
+        key = json.dumps(key)[1:-1]
+    if not key.isidentifier():
         return f"{path}[{key}]"
     return f"{path}.{key}" if path else key
 

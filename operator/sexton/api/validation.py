@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from sexton.api.faults import Fault, schema_faults, shown, unknown_fields
+from sexton.api.faults import Fault, child, schema_faults, shown, unknown_fields
 from sexton.api.job_template import job_spec_faults
 from sexton.api.model import NAME_LIMIT, Model
 from sexton.api.recurrence import hash_key
@@ -76,7 +76,9 @@ def unknown_schedule_run_fields(obj: Mapping[str, Any]) -> list[Fault]:
 def _unknown(obj: Mapping[str, Any], spec: type[Model]) -> Iterator[Fault]:
     for key in obj:
         if key not in _TOP_LEVEL:
-            yield Fault(str(key), f"is no field of a manifest; there are {', '.join(sorted(_TOP_LEVEL))}")
+            yield Fault(
+                child("", str(key)), f"is no field of a manifest; there are {', '.join(sorted(_TOP_LEVEL))}"
+            )
     yield from unknown_fields(spec, obj.get(_SPEC), path=_SPEC)
 
 
