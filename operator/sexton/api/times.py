@@ -12,6 +12,8 @@ from pydantic import BeforeValidator, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from sexton.api.faults import shown
+
 _RFC_3339 = re.compile(
     r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)",
     re.ASCII,
@@ -32,7 +34,7 @@ def parse_instant(text: str) -> datetime:
         except (ValueError, OverflowError):
             instant = None
     if instant is None:
-        msg = f'must be an RFC 3339 time with its offset, such as 2026-11-30T09:00:00Z, not "{text}"'
+        msg = f"must be an RFC 3339 time with its offset, such as 2026-11-30T09:00:00Z, not {shown(text)}"
         raise ValueError(msg)
     return instant
 
@@ -100,14 +102,14 @@ class Duration(str):
         match = re.match(cls.PATTERN, text, re.ASCII)
         # `$` also matches before a last line break, which the API server's regexps do not allow.
         if not match or not text or text != text.strip():
-            msg = f'{cls.SHAPE}, not "{text}"'
+            msg = f"{cls.SHAPE}, not {shown(text)}"
             raise ValueError(msg)
         hours, minutes, seconds, milliseconds = (
             int(re.sub(r"\D", "", part or "0")) for part in match.groups()
         )
         delta = timedelta(hours=hours, minutes=minutes, seconds=seconds, milliseconds=milliseconds)
         if not timedelta() < delta <= cls.LONGEST:
-            msg = f'{cls.RANGE}, not "{text}"'
+            msg = f"{cls.RANGE}, not {shown(text)}"
             raise ValueError(msg)
         self = super().__new__(cls, text)
         self.delta = delta

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from pydantic import ValidationError
 
+from sexton.api.faults import shown
 from sexton.api.model import Model
 from sexton.api.times import Duration, Instant, MicroTime, parse_instant, short_duration
 
@@ -124,7 +125,7 @@ def test_a_duration_keeps_the_text_and_knows_its_length(text: str, delta: timede
 def test_a_duration_of_another_shape_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="must be whole numbers with a unit") as caught:
         Duration(text)
-    assert f'not "{text}"' in str(caught.value)
+    assert str(caught.value).endswith(f"not {shown(text)}")
 
 
 @pytest.mark.parametrize("text", ["0s", "0h0ms", "24h1ms", "86401s", "999999h"])
