@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from sexton.api.model import LongCount, Model
+from sexton.api.model import LongCount, Message, Model
 from sexton.api.times import Instant
 
 
@@ -28,7 +28,7 @@ class Condition(Model):
         str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")
     ]
     """Why, in one word for programs."""
-    message: Annotated[str, Field(max_length=4096)] = ""
+    message: Message = ""
     """Why, in words for people."""
     last_transition_time: Instant
     """When the status last changed."""

@@ -7,7 +7,7 @@ limit is one that the API server enforces, and a read ignores fields that this v
 
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 INT32_MAX: Final = 2**31 - 1
@@ -20,6 +20,27 @@ Flag = Annotated[bool, Field(strict=True)]
 Count = Annotated[int, Field(strict=True, ge=0, le=INT32_MAX, json_schema_extra={"format": "int32"})]
 LongCount = Annotated[int, Field(strict=True, ge=0, le=INT64_MAX, json_schema_extra={"format": "int64"})]
 ObjectName = Annotated[str, Field(min_length=1, max_length=NAME_LIMIT)]
+
+
+def cut(text: str, *, limit: int) -> str:
+    """Return a text of at most `limit` bytes in UTF-8; one that was longer ends in an ellipsis."""
+    # What comes out of pods may hold half a surrogate pair, which no JSON can carry.
+    encoded = text.encode("utf-8", "replace")
+    if len(encoded) <= limit:
+        return encoded.decode()
+    return encoded[: limit - len("…".encode())].decode("utf-8", "ignore") + "…"
+
+
+def _cut_to(limit: int) -> BeforeValidator:
+    return BeforeValidator(lambda value: cut(value, limit=limit) if isinstance(value, str) else value)
+
+
+# For what the operator says and nobody else writes. Too long a word of a pod must not keep an outcome from
+# being stored, so these cut instead of refusing; the API server has the same limits, in characters.
+Message = Annotated[str, _cut_to(4096), Field(max_length=4096)]
+ShortMessage = Annotated[str, _cut_to(256), Field(max_length=256)]
+Description = Annotated[str, _cut_to(1024), Field(max_length=1024)]
+Reason = Annotated[str, _cut_to(128), Field(max_length=128)]
 
 
 class Model(BaseModel):

@@ -10,11 +10,11 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from sexton.api.condition import Conditions
-from sexton.api.model import INT32_MAX, Count, Flag, Model, ObjectName
+from sexton.api.model import INT32_MAX, Count, Flag, Message, Model, ObjectName, Reason
 from sexton.api.times import Instant, MicroTime
 
 MESSAGE_LIMIT: Final = 4096
-"""Longest error that a record keeps, in bytes when the operator cuts it, in characters for the API server."""
+"""Longest error that a record keeps, in bytes; a longer one is cut when the record is made."""
 
 
 class Trigger(StrEnum):
@@ -156,9 +156,9 @@ class ScheduleRunStatus(Model):
     conditions: Conditions = ()
     """Complete or Failed once the run has ended, as Jobs have them, so that `kubectl wait
     --for=condition=Complete` works."""
-    reason: Annotated[str, Field(max_length=128)] | None = None
+    reason: Reason | None = None
     """Why it is in this phase, in one word for programs."""
-    message: Annotated[str, Field(max_length=MESSAGE_LIMIT)] | None = None
+    message: Message | None = None
     """Why it is in this phase, in words for people. After a failure: the error, as far as the pod told it."""
     exit_code: Annotated[int, Field(strict=True, json_schema_extra={"format": "int32"})] | None = None
     """Exit code of the container that failed."""

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from sexton.api.condition import Conditions
-from sexton.api.model import Count, Flag, LongCount, Model, ObjectName
+from sexton.api.model import Count, Description, Flag, LongCount, Model, ObjectName, Reason, ShortMessage
 from sexton.api.run import Phase, Trigger
 from sexton.api.schedule import (
     EXPRESSION_LIMIT,
@@ -98,7 +98,7 @@ class RecentRun(Model):
     outcome: Phase
     """Succeeded, AwaitingRetry (failed, another attempt follows), Failed, DeadLettered, Skipped, Missed or
     Replaced."""
-    reason: Annotated[str, Field(max_length=128)] | None = None
+    reason: Reason | None = None
     """Why, in one word for programs."""
     start_time: MicroTime | None = None
     """When its Job was created."""
@@ -106,7 +106,7 @@ class RecentRun(Model):
     """When it ended."""
     duration: Annotated[str, Field(max_length=32)] | None = None
     """How long it ran, such as 214ms, 3.2s, 4m5s or 2h3m."""
-    message: Annotated[str, Field(max_length=RECENT_MESSAGE_LIMIT)] | None = None
+    message: ShortMessage | None = None
     """Its error, cut."""
     count: Annotated[Count, Field(ge=1)] | None = None
     """How many scheduled times the record stands for, when they were skipped or missed together."""
@@ -119,7 +119,7 @@ class ScheduleStatus(Model):
     """The newest generation of the spec that was acted on."""
     observed_timing: ObservedTiming | None = None
     """The fields that decide when to run, as last acted on."""
-    description: Annotated[str, Field(max_length=1024)] | None = None
+    description: Description | None = None
     """The expression in words, with its zone."""
     floor_time: Instant | None = None
     """Only scheduled times after this are ever due: the creation, the last edit of the timing, or the end of

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from sexton.api.meta import schedule_label_value
 from sexton.api.run import Phase, ScheduleRunSpec, ScheduleRunStatus, Trigger
 from sexton.api.schedule import CatchUp, ConcurrencyPolicy, RetrySpec, ScheduleSpec
-from sexton.api.schedule_status import Counters, ScheduleStatus
+from sexton.api.schedule_status import Counters, RecentRun, ScheduleStatus
 from unit.api.manifests import cronjob_as_schedule, schedule
 
 NINE = datetime(2026, 11, 30, 9, tzinfo=UTC)
@@ -71,6 +71,20 @@ def test_the_delivery_id_is_spelt_as_kubernetes_spells_ids() -> None:
     status = ScheduleRunStatus(phase=Phase.DEAD_LETTERED, delivery_id="1b4e28ba")
     assert status.to_wire()["deliveryID"] == "1b4e28ba"
     assert ScheduleRunStatus.model_validate(status.to_wire()) == status
+
+
+def test_what_the_operator_says_is_cut_and_never_refused() -> None:
+    long = "é" * 3000
+    run_status = ScheduleRunStatus(message=long, reason="A" * 200)
+    assert run_status.message == "é" * 2046 + "…"
+    assert len(run_status.message.encode()) == 4095
+    assert run_status.reason == "A" * 125 + "…"
+    recent = RecentRun(name="a", outcome=Phase.FAILED, message=long)
+    assert len((recent.message or "").encode()) <= 256
+    assert len(ScheduleStatus(description=long).description or "") <= 1024
+    assert ScheduleRunStatus(message="x" * 4096).message == "x" * 4096
+    # Half a surrogate pair, as a pod may write it, could not be sent.
+    assert ScheduleRunStatus(message="a\ud83d").message == "a?"
 
 
 def test_a_model_does_not_change() -> None:
