@@ -22,6 +22,8 @@ class ClusterAccess(ABC):
     kubeconfig: Path
     """The administrator's."""
     server: str
+    job_image: str
+    """An image for Jobs that has a shell and what comes with busybox."""
 
     @abstractmethod
     def binary(self, name: str) -> Path:

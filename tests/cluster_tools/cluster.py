@@ -14,6 +14,7 @@ from cluster_tools.binaries import serving_programs
 from cluster_tools.control_plane import ControlPlane
 from cluster_tools.errors import NotUpError
 from cluster_tools.guardian import Guardian
+from cluster_tools.images import BUSYBOX_IMAGE
 from cluster_tools.ledger import Ledger, claim
 from cluster_tools.nodes import PROGRAMS, Node, NodeChoice, chosen_kind, make_node
 from cluster_tools.places import cluster_folder
@@ -44,6 +45,7 @@ class Cluster(ClusterAccess):
     """A local cluster. As a context manager it is stopped at the end of the block, unless it is kept."""
 
     kind = "local"
+    job_image = BUSYBOX_IMAGE
 
     def __init__(self, ledger: Ledger, programs: dict[str, Path]) -> None:
         self._ledger = ledger

@@ -1,0 +1,135 @@
+"""pytest's side of the cluster: options, the fixtures `cluster` and `namespace`, and two markers.
+
+--cluster local      a cluster of our own, started when the first test asks for it (the default)
+--cluster existing   the cluster of the current kube context, named on the terminal first
+--cluster kind       a cluster made by pytest-kind, where Docker and pytest-kind are installed
+"""
+
+import re
+import secrets
+import shutil
+from collections.abc import Iterator
+from typing import get_args
+
+import pytest
+
+from cluster_tools.access import ClusterAccess
+from cluster_tools.cluster import Cluster, ClusterOptions
+from cluster_tools.errors import CommandError
+from cluster_tools.foreign import ForeignCluster, existing_cluster
+from cluster_tools.nodes import NodeChoice
+from cluster_tools.waiting import wait_for
+
+KINDS = ("local", "existing", "kind")
+FAULTS = "cluster_faults"
+REAL_NODE = "real_node"
+ACCOUNT_TIMEOUT = 30.0
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add our options."""
+    group = parser.getgroup("cluster")
+    group.addoption(
+        "--cluster", choices=KINDS, default="local", help="which cluster to test on (default: local)"
+    )
+    group.addoption(
+        "--cluster-node",
+        choices=get_args(NodeChoice),
+        default="auto",
+        help="the local cluster's node: real runs containers, kwok simulates them (default: auto)",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare our markers, and let pytest-kind use the programs on PATH rather than download old ones."""
+    config.addinivalue_line("markers", f"{FAULTS}: breaks the cluster on purpose, so it needs a local one")
+    config.addinivalue_line("markers", f"{REAL_NODE}: needs pods that really run, not simulated ones")
+    if _kind_of(config) == "kind" and config.pluginmanager.hasplugin("pytest-kind"):
+        for option, program in (("kind_bin", "kind"), ("kind_kubectl_bin", "kubectl")):
+            if not config.getoption(option):
+                setattr(config.option, option, shutil.which(program))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip, with the reason, what the chosen cluster is known not to offer."""
+    kind, node = _kind_of(config), config.getoption("--cluster-node")
+    for item in items:
+        if item.get_closest_marker(FAULTS) and kind != "local":
+            item.add_marker(
+                pytest.mark.skip(reason=f"breaks the cluster on purpose; not done to --cluster {kind}")
+            )
+        if item.get_closest_marker(REAL_NODE) and kind == "local" and node in {"kwok", "none"}:
+            item.add_marker(pytest.mark.skip(reason=f"pods don't really run with --cluster-node {node}"))
+
+
+@pytest.fixture(scope="session")
+def cluster(request: pytest.FixtureRequest) -> Iterator[ClusterAccess]:
+    """Yield the cluster of this session, started by the first test that asks for it."""
+    match _kind_of(request.config):
+        case "existing":
+            yield _existing(request)
+        case "kind":
+            yield _of_pytest_kind(request)
+        case _:
+            with Cluster.start(ClusterOptions(node=request.config.getoption("--cluster-node"))) as local:
+                yield local
+                local.keep_logs = request.session.testsfailed > 0
+
+
+@pytest.fixture(autouse=True)
+def _pods_really_run(request: pytest.FixtureRequest) -> None:
+    """Skip a test that needs real pods where `auto` found that this machine can only simulate them."""
+    if request.node.get_closest_marker(REAL_NODE):
+        access: ClusterAccess = request.getfixturevalue("cluster")
+        if access.node_kind != "real":
+            pytest.skip(f"pods don't really run: this machine's node is {access.node_kind}")
+
+
+@pytest.fixture
+def namespace(request: pytest.FixtureRequest, cluster: ClusterAccess) -> Iterator[str]:
+    """Yield a namespace of this test's own, ready for pods; at the end its deletion is begun but not waited for."""
+    words = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower())[:40].strip("-")
+    name = f"{words}-{secrets.token_hex(3)}"
+    cluster.kubectl("create", "namespace", name)
+    wait_for(f"the default service account in {name}", lambda: _has_account(cluster, name), ACCOUNT_TIMEOUT)
+    yield name
+    cluster.kubectl("delete", "namespace", name, "--wait=false")
+
+
+def _has_account(cluster: ClusterAccess, namespace: str) -> bool:
+    try:
+        cluster.kubectl("get", "serviceaccount", "default", "--namespace", namespace)
+    except CommandError as failed:
+        if "NotFound" in failed.stderr:
+            return False
+        raise
+    return True
+
+
+def _existing(request: pytest.FixtureRequest) -> ClusterAccess:
+    folder = request.getfixturevalue("tmp_path_factory").mktemp("cluster")
+    found, context = existing_cluster(folder)
+    _tell(request, f"testing on the existing cluster of context {context!r}, {found.server}")
+    return found
+
+
+def _of_pytest_kind(request: pytest.FixtureRequest) -> ClusterAccess:
+    if not request.config.pluginmanager.hasplugin("pytest-kind"):
+        pytest.fail(
+            "`--cluster kind` needs pytest-kind (`pip install pytest-kind`), kind and Docker", pytrace=False
+        )
+    made = request.getfixturevalue("kind_cluster")
+    return ForeignCluster("kind", made.kubeconfig_path.absolute())
+
+
+def _tell(request: pytest.FixtureRequest, text: str) -> None:
+    """Write a line that is seen also where pytest captures what tests print."""
+    reporter = request.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None:
+        reporter.ensure_newline()
+        reporter.write_line(text, yellow=True)
+
+
+def _kind_of(config: pytest.Config) -> str:
+    kind: str = config.getoption("--cluster")
+    return kind
