@@ -45,6 +45,7 @@ class Cache:
         self._entries: dict[str, Entry] = {}
         self._jobs: dict[str, dict[str, JobView]] = {}
         self._runs: dict[str, dict[str, RunView]] = {}
+        self._namespaces: dict[str, str] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -56,10 +57,9 @@ class Cache:
         """Return what is known of a Schedule, or None if there is none (any more)."""
         return self._entries.get(uid)
 
-    def namespace_of(self, uid: str) -> str | None:
-        """Return the namespace of a Schedule, or None if there is no such Schedule (any more)."""
-        entry = self._entries.get(uid)
-        return entry.schedule.namespace if entry is not None else None
+    def namespace_of(self, uid: str) -> str:
+        """Return the namespace of a Schedule that has Jobs or records here, whether it is known itself or not."""
+        return self._namespaces[uid]
 
     def view(self, uid: str, *, clocks_agree: bool) -> View:
         """Return everything that a decision about a Schedule rests on."""
@@ -106,6 +106,11 @@ class Cache:
     def schedule_gone(self, uid: str) -> None:
         """Take in that a Schedule was deleted; the garbage collector sees to what it owns."""
         self._entries.pop(uid, None)
+        self._forget_namespace(uid)
+
+    def _forget_namespace(self, uid: str) -> None:
+        if not (uid in self._entries or uid in self._jobs or uid in self._runs):
+            self._namespaces.pop(uid, None)
 
     def _forget_passed(self, uid: str, status: ScheduleStatus) -> None:
         """Drop the records of windows that the stored cursor has passed: no watch would tell us to."""
@@ -124,6 +129,7 @@ class Cache:
         uid = owner_uid(obj)
         if uid is None:
             return None
+        self._namespaces[uid] = obj["metadata"]["namespace"]
         jobs = self._jobs.setdefault(uid, {})
         known = jobs.get(obj["metadata"]["name"])
         if known is not None and int(obj["metadata"]["resourceVersion"]) <= known.resource_version:
@@ -151,6 +157,7 @@ class Cache:
             self._wake(uid)
         if not jobs:
             self._jobs.pop(uid, None)
+            self._forget_namespace(uid)
 
     def job_deleted(self, uid: str, name: str) -> None:
         """Take in that we have deleted a Job, which its finalizers may keep for a while."""
@@ -191,6 +198,7 @@ class Cache:
         uid = owner_uid(obj)
         if uid is None:
             return None
+        self._namespaces[uid] = obj["metadata"]["namespace"]
         runs = self._runs.setdefault(uid, {})
         known = runs.get(obj["metadata"]["name"])
         if known is not None and int(obj["metadata"]["resourceVersion"]) <= known.resource_version:
@@ -213,6 +221,7 @@ class Cache:
             self._wake(uid)
         if not runs:
             self._runs.pop(uid, None)
+            self._forget_namespace(uid)
 
     def runs(self) -> Iterator[tuple[str, RunView]]:
         """Yield every known record with its Schedule's UID."""

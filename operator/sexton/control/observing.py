@@ -76,9 +76,7 @@ class JobsObserver:
         """Look after the Jobs that a complete list lacks."""
         for uid, job in self._cache.jobs():
             namespace = self._cache.namespace_of(uid)
-            if namespace is None:
-                self._cache.job_gone(uid, job.name)  # its Schedule is gone, and takes it along
-            elif (namespace, job.name) not in present and job.resource_version <= resource_version:
+            if (namespace, job.name) not in present and job.resource_version <= resource_version:
                 self._missing(uid, namespace, job.name)
 
     def _missing(self, uid: str, namespace: str, name: str) -> None:
@@ -114,9 +112,7 @@ class RunsObserver:
         """Look after the open records that a complete list lacks."""
         for uid, run in self._cache.runs():
             namespace = self._cache.namespace_of(uid)
-            if namespace is None:
-                self._cache.run_gone(uid, run.name)
-            elif (namespace, run.name) not in present and run.resource_version <= resource_version:
+            if (namespace, run.name) not in present and run.resource_version <= resource_version:
                 self._missing(uid, namespace, run.name)
 
     def _missing(self, uid: str, namespace: str, name: str) -> None:
