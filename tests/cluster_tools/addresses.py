@@ -53,7 +53,7 @@ class AddressRange:
 
 def free_ports(count: int, taken: Iterable[int]) -> list[int]:
     """Return ports of the loopback address that nobody listens on and no other cluster has been given."""
-    candidates = [port for port in PORTS if port not in set(taken)]
+    candidates = list(set(PORTS) - set(taken))
     random.shuffle(candidates)
     ports: list[int] = []
     for port in candidates:
@@ -62,7 +62,7 @@ def free_ports(count: int, taken: Iterable[int]) -> list[int]:
         if _is_free(port):
             ports.append(port)
     if len(ports) < count:
-        message = f"fewer than {count} ports between {PORTS.start} and {PORTS.stop} are free"
+        message = f"fewer than {count} ports between {PORTS[0]} and {PORTS[-1]} are free"
         raise NoRoomError(message)
     return ports
 

@@ -88,8 +88,11 @@ class Cluster(ClusterAccess):
     def attach(cls, name: str) -> Self:
         """Return a cluster that was left running."""
         ledger = Ledger.load(cluster_folder(name))
-        if ledger is None or ledger.owner is not None:
+        if ledger is None:
             message = f"no cluster named {name} was left running"
+            raise NotUpError(message)
+        if ledger.owner is not None:
+            message = f"the cluster named {name} belongs to process {ledger.owner.pid}, which ends it itself"
             raise NotUpError(message)
         return cls(ledger, serving_programs(PROGRAMS[ledger.node_kind]))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cluster_tools.errors import CommandError, NodeUnavailableError
 from cluster_tools.images import is_static
-from cluster_tools.namespaces import SEARCH_PATH
+from cluster_tools.namespaces import CGROUPS, SEARCH_PATH, UNSHARE
 from cluster_tools.places import cache_home, locked
 from cluster_tools.progress import Say
 from cluster_tools.running import run
@@ -53,6 +53,9 @@ def require_real_node(say: Say) -> None:
     if os.geteuid() != 0:
         message = "a real node needs root"
         raise NodeUnavailableError(message)
+    if not os.access(_memory_controller(), os.W_OK):
+        message = "a real node needs control groups it may write, as a container without privileges has not"
+        raise NodeUnavailableError(message)
     with locked(cache_home() / "packages.lock", "installing packages"):
         missing = [need.package for need in NEEDS if not need.met]
         if cni_folder() is None:
@@ -60,6 +63,16 @@ def require_real_node(say: Say) -> None:
         if missing:
             _install(missing, say)
     static_busybox(say)
+    try:
+        run([*UNSHARE, "true"], env={**os.environ, "PATH": SEARCH_PATH})
+    except CommandError as failed:
+        message = f"a real node needs namespaces, and this machine does not let root make them: {failed}"
+        raise NodeUnavailableError(message) from failed
+
+
+def _memory_controller() -> Path:
+    """Return where the limits of memory are: everything has its place of its own with control groups of version 1."""
+    return CGROUPS / "memory" if (CGROUPS / "memory").is_dir() else CGROUPS
 
 
 def cni_folder() -> Path | None:

@@ -24,6 +24,8 @@ CGROUPS = Path("/sys/fs/cgroup")
 # Debian keeps some of the programs where an ordinary user's PATH does not look.
 SEARCH_PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"])
 
+# Killing unshare kills the first process, and with it everything inside.
+UNSHARE = ("unshare", "--mount", "--pid", "--net", "--fork", "--kill-child=KILL", "--mount-proc")
 # The first process: it lives until it is killed, and lets the kernel collect those who end under it.
 FIRST_PROCESS = "import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN)\nwhile True: signal.pause()"
 
@@ -53,7 +55,6 @@ class NodeNamespaces:
     def create(self, addresses: AddressRange) -> None:
         """Make the namespaces and the link; the machine's end has its address afterwards."""
         self._folder.mkdir(exist_ok=True)
-        unshare = ["unshare", "--mount", "--pid", "--net", "--fork", "--kill-child=KILL", "--mount-proc"]
         script: list[str | Path] = [
             "/bin/sh",
             "-euc",
@@ -63,7 +64,7 @@ class NodeNamespaces:
             sys.executable,
             FIRST_PROCESS,
         ]
-        self._first.start([*unshare, *script], path=SEARCH_PATH)
+        self._first.start([*UNSHARE, *script], path=SEARCH_PATH)
         wait_for("the node's namespaces", self._is_set_up, TIMEOUT)
         self._connect(addresses)
 

@@ -1,0 +1,1 @@
+"""Tests of the local cluster's parts that need no cluster."""
