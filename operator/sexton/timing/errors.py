@@ -22,21 +22,21 @@ class ExpressionError(TimingError):
     """The expression cannot be used; see the two subclasses for why."""
 
 
-class InvalidExpression(ExpressionError):  # noqa: N818
+class InvalidExpression(ExpressionError):
     """The text does not parse. The detail starts with `Invalid cron expression: `."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"Invalid cron expression: {reason}")
 
 
-class NeverFires(ExpressionError):  # noqa: N818
+class NeverFires(ExpressionError):
     """The text parses, but no calendar has such a day or time. The detail starts with `it never fires: `."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"it never fires: {reason}")
 
 
-class UnknownTimeZone(TimingError):  # noqa: N818
+class UnknownTimeZone(TimingError):
     """The zone id is none of those that the `tzdata` package lists. The detail names it."""
 
 

@@ -18,7 +18,7 @@ from typing import Final, Literal, NamedTuple
 from sexton.timing.errors import clipped, quoted
 
 _NUMBER: Final = re.compile(r"[0-9]+")
-_HASHED: Final = re.compile(r"H(?:\(([^()]*)\))?")
+_HASHED: Final = re.compile(r"H(?:\(([^()]+)\))?")
 _NEAREST: Final = re.compile(r"([0-9]+)W")
 _NTH: Final = re.compile(r"([^#]*)#(.*)")
 _LAST_OF: Final = re.compile(r"([0-9]+|[A-Z]{3})L")
@@ -48,14 +48,14 @@ _ADVICE: Final = tuple(
 """What to say about an item that has no value in a field; the first that fits."""
 
 
-class FieldFault(Exception):  # noqa: N818
+class FieldFault(Exception):
     """Why one field does not parse: an item of it, and what is wrong there. `expression` names the field."""
 
     def __init__(self, item: str, problem: str) -> None:
         super().__init__(f"{quoted(item)} {problem}")
 
 
-class OutOfRange(Exception):  # noqa: N818
+class OutOfRange(Exception):
     """The whole field is one number beyond its range: it parses, but no clock and no calendar shows it."""
 
 
@@ -134,7 +134,7 @@ class Grammar:
         if base == "*" or (base == "?" and self.is_day):
             return range(self.low, self.end + 1, step)
         if hashed := _HASHED.fullmatch(base):
-            low, high = (self.low, self.hashed_end) if hashed[1] is None else self._range(hashed[1], step=1)
+            low, high = self._range(hashed[1], step=None) if hashed[1] else (self.low, self.hashed_end)
             width = high - low + 1
             first = low + self._hash(item, hash_key) % min(every or width, width)
             return range(first, high + 1 if every else first + 1, step)
@@ -157,7 +157,8 @@ class Grammar:
             raise FieldFault(item, "has step 0; a step is 1 or more")
         return int(text)
 
-    def _range(self, text: str, *, step: int) -> tuple[int, int]:
+    def _range(self, text: str, *, step: int | None) -> tuple[int, int]:
+        """Read `A-B`. step: the one that goes with it; None where only one range can stand."""
         low_text, dash, high_text = text.partition("-")
         if not dash or not low_text or not high_text:
             where = "after" if low_text else "before"
@@ -167,11 +168,13 @@ class Grammar:
             raise FieldFault(text, f"runs backwards; {self._forwards(text, low, high, step=step)}")
         return low, high
 
-    def _forwards(self, text: str, low: int, high: int, *, step: int) -> str:
+    def _forwards(self, text: str, low: int, high: int, *, step: int | None) -> str:
         """Say how to write a range that, perhaps, was meant to go past the end of the field."""
         low_text, _, high_text = text.partition("-")
-        if self.high > self.end and high == 0 and step == 1:
+        if self.high > self.end and high == 0 and step in {None, 1}:
             return f'write "{low_text}-7"'  # FRI-SUN
+        if step is None:
+            return f'write "{high_text}-{low_text}"'
         if step > 1:
             meant = [*range(low, self.end + 1), *range(self.low, high + 1)][::step]
             return f'write "{",".join(str(value) for value in meant)}" to go past the end'
@@ -208,6 +211,8 @@ class Grammar:
                 return Special("W", self._number(nearest[1]))
         elif self.name == "day-of-week":
             if nth := _NTH.fullmatch(item):
+                if not nth[1]:
+                    raise FieldFault(item, 'needs a weekday before its "#"')
                 if nth[2] not in {"1", "2", "3", "4", "5"}:
                     raise FieldFault(item, 'needs a number 1-5 after its "#"')
                 return Special("#", self._number(nth[1]) % 7, int(nth[2]))

@@ -19,8 +19,9 @@ from typing import Final, NamedTuple
 
 from sexton.timing.days import EPOCH_ORDINAL, DayMatching
 from sexton.timing.expression import Expression
+from sexton.timing.tzif import WORLD_START
 from sexton.timing.walls import MINUTES_A_DAY, Walls
-from sexton.timing.zones import WORLD_END, WORLD_START, Stretch, Zone
+from sexton.timing.zones import WORLD_END, Stretch, Zone
 
 HORIZON_YEARS: Final = 40
 """A search looks so many calendar years past where it starts, inclusive, on the zone's clock."""

@@ -16,6 +16,9 @@ from typing import Final, NamedTuple
 from sexton.timing.days import month_length
 from sexton.timing.errors import ZoneDataError
 
+WORLD_START: Final = -62135596800
+"""0001-01-01T00:00:00Z, the first instant that a datetime can name, in seconds since 1970."""
+
 _HEADER: Final = struct.Struct(">4sc15x6l")
 _TYPE: Final = struct.Struct(">lBB")
 _DAY: Final = 86400
@@ -85,18 +88,21 @@ class Yearly(NamedTuple):
 class ZoneData:
     """What a TZif file says: the offset before all changes, the changes in order, and the rule after them.
 
-    rule: the two changes of each year after the last in `changes`; empty if the offset never changes again.
+    rule: the two changes of each year after the instant `rule_from`; empty if the offset never changes again.
     """
 
     initial: int
     changes: tuple[Change, ...]
     rule: tuple[Yearly, ...]
+    rule_from: int
 
 
 def read_tzif(data: bytes) -> ZoneData:
     """Read a TZif file of version 2 or later. Raises ZoneDataError when it is none.
 
-    Changes that only rename the offset or mark it as summer time are left out: only offsets matter here.
+    Changes that only rename the offset or mark it as summer time are left out: only offsets matter here. They
+    count in `rule_from` all the same: Norfolk lists one in July 2019, so that its rule is not taken to be
+    in force before.
     """
     try:
         return _read(data)
@@ -127,7 +133,8 @@ def _read(data: bytes) -> ZoneData:
         if offsets[index] != offset:
             offset = offsets[index]
             changes.append(Change(time, offset))
-    return ZoneData(offsets[0], tuple(changes), _read_rule(footer[1:-1].decode("ascii")))
+    rule = _read_rule(footer[1:-1].decode("ascii"))
+    return ZoneData(offsets[0], tuple(changes), rule, rule_from=times[-1] if times else WORLD_START)
 
 
 def _counts(data: bytes, at: int) -> tuple[int, int, int, int, int, int]:

@@ -14,14 +14,12 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from datetime import date
 from functools import cache
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from sexton.timing.days import EPOCH_ORDINAL
 from sexton.timing.errors import UnknownTimeZone, ZoneDataError, quoted
-from sexton.timing.tzif import Change, ZoneData, read_tzif
-
-WORLD_START: Final = -62135596800
-"""0001-01-01T00:00:00Z, the first instant that a datetime can name, in seconds since 1970."""
+from sexton.timing.tzif import WORLD_START, Change, Yearly, ZoneData, read_tzif
 
 WORLD_END: Final = 253402300800
 """The first instant after the last that a datetime can name."""
@@ -65,14 +63,18 @@ class Zone:
     they are first asked for, and kept. The answers never change, so threads may share a zone.
     """
 
-    __slots__ = ("_changes", "_listed", "_pages", "_rule", "_starts", "name")
+    __slots__ = ("_known", "_listed", "_pages", "_rule", "_starts", "name")
 
     def __init__(self, name: str, data: ZoneData) -> None:
         self.name = name
-        self._changes = (Change(WORLD_START, data.initial), *data.changes)
+        changes = [Change(WORLD_START, data.initial), *data.changes]
+        first_by_rule = _first_by_rule(data, changes[-1].offset)
+        if first_by_rule is not None:  # it ends what is listed last
+            changes.append(first_by_rule)
         self._rule = data.rule
-        self._listed = _stretches(self._changes, until=None if data.rule else WORLD_END)
-        self._starts = [change.at for change in data.changes]
+        self._known = changes[-2:]
+        self._listed = _stretches(changes, until=None if first_by_rule else WORLD_END)
+        self._starts = [stretch.start for stretch in self._listed[1:]] + [self._listed[-1].end]
         self._pages: dict[int, _Page] = {}
 
     def __repr__(self) -> str:
@@ -96,24 +98,34 @@ class Zone:
         """
         start = number << _PAGE_BITS
         end = min(start + (1 << _PAGE_BITS), WORLD_END)
-        known = self._changes[-2:]
-        by_rule = [
-            yearly.in_year(year)
-            for year in range(_year(max(start, WORLD_START)) - 1, _year(end - 1) + 2)
-            for yearly in self._rule
-        ]
-        later = sorted(change for change in by_rule if change.at > known[-1].at)
-        changes = [*known, *later] if len(later) < len(by_rule) else later
+        by_rule = _by_rule(self._rule, _year(max(start, WORLD_START)) - 1, _year(end - 1) + 1)
+        later = [change for change in by_rule if change.at > self._known[-1].at]
+        changes = [*self._known, *later] if len(later) < len(by_rule) else later
         stretches = [s for s in _stretches(changes, until=None) if s.end > start and s.start < end]
         return _Page([s.end for s in stretches], stretches)
+
+
+def _by_rule(rule: Iterable[Yearly], first_year: int, last_year: int) -> list[Change]:
+    """Give all changes of some years in order.
+
+    Of two at the same instant, the later year's comes last and holds: a rule for permanent summer time "ends"
+    each year in the instant at which it begins again (RFC 9636, section 3.3.1).
+    """
+    changes = [yearly.in_year(year) for year in range(first_year, last_year + 1) for yearly in rule]
+    return list({change.at: change for change in sorted(changes, key=attrgetter("at"))}.values())
+
+
+def _first_by_rule(data: ZoneData, offset: int) -> Change | None:
+    """Give the first change that the rule brings, `offset` being the one until then; None if it brings none."""
+    year = _year(max(data.rule_from, WORLD_START))
+    changes = _by_rule(data.rule, year, year + 2)[:-1]
+    return next((c for c in changes if c.at > data.rule_from and c.offset != offset), None)
 
 
 def _stretches(changes: Iterable[Change], *, until: int | None) -> list[Stretch]:
     """Give the stretch after each of the changes, up to the next; the last one ends at `until`, if given."""
     starts: list[Change] = []
     for change in changes:
-        if starts and starts[-1].at == change.at:
-            starts.pop()  # a rule that is always in force "ends" in the instant at which it begins again
         if not starts or starts[-1].offset != change.offset:
             starts.append(change)
     ends = [change.at for change in starts[1:]]
