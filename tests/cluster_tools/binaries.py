@@ -101,7 +101,8 @@ def _install(go: Path, folder: Path, log: Path, say: Say) -> None:
                 if fresh:
                     quiet = Stopwatch()
                 elif quiet.seconds > PROGRESS_EVERY:
-                    say(f"compiling, {len(log.read_text().splitlines())} packages so far ({watch})")
+                    packages = len(log.read_text().splitlines())
+                    say(f"compiling and linking, {packages} packages so far ({watch})")
                     quiet = Stopwatch()
         finally:
             if compiler.poll() is None:

@@ -3,15 +3,17 @@
 import fcntl
 import os
 import re
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
-from cluster_tools.errors import ClusterError
-from cluster_tools.progress import say
+from cluster_tools.errors import ClusterError, NotReadyError
+from cluster_tools.progress import Stopwatch, say
+from cluster_tools.waiting import wait_for
 
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
+PATIENCE = 2.0
 PACKAGE = Path(__file__).resolve().parent
 
 
@@ -40,17 +42,25 @@ def cluster_folder(name: str) -> Path:
 
 @contextmanager
 def locked(path: Path, holder: str) -> Iterator[None]:
-    """Hold an advisory lock on a file; says so once if it has to wait for another process."""
+    """Hold an advisory lock on a file; says so if it has to wait for another process for long."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            wait_for("the lock", lambda: _lock(file), PATIENCE)
+        except NotReadyError:
             say(f"waiting for another process that is {holder}")
-            started = time.monotonic()
+            watch = Stopwatch()
             fcntl.flock(file, fcntl.LOCK_EX)
-            say(f"it has finished after {time.monotonic() - started:.0f} s")
+            say(f"it has finished ({watch})")
         yield
+
+
+def _lock(file: IO[str]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def write_whole(path: Path, text: str, mode: int = 0o600) -> None:

@@ -8,16 +8,18 @@
 import re
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import get_args
 
 import pytest
 
 from cluster_tools.access import ClusterAccess
 from cluster_tools.cluster import Cluster, ClusterOptions
-from cluster_tools.errors import CommandError
+from cluster_tools.errors import CommandError, NotOnThisClusterError
 from cluster_tools.foreign import ForeignCluster, existing_cluster
 from cluster_tools.nodes import NodeChoice
+from cluster_tools.progress import say
 from cluster_tools.waiting import wait_for
 
 KINDS = ("local", "existing", "kind")
@@ -62,18 +64,29 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason=f"pods don't really run with --cluster-node {node}"))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup() -> Generator[None, None, None]:
+    """Skip a test whose fixtures turn out to need what the chosen cluster does not offer."""
+    yield from _skipping_refused()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, None, None]:
+    """Skip a test that turns out to need what the chosen cluster does not offer."""
+    yield from _skipping_refused()
+
+
 @pytest.fixture(scope="session")
 def cluster(request: pytest.FixtureRequest) -> Iterator[ClusterAccess]:
     """Yield the cluster of this session, started by the first test that asks for it."""
-    match _kind_of(request.config):
-        case "existing":
-            yield _existing(request)
-        case "kind":
-            yield _of_pytest_kind(request)
-        case _:
-            with Cluster.start(ClusterOptions(node=request.config.getoption("--cluster-node"))) as local:
-                yield local
-                local.keep_logs = request.session.testsfailed > 0
+    with _seen_on_the_terminal(request.config):
+        access = _cluster_of(request)
+    if not isinstance(access, Cluster):
+        yield access
+        return
+    with access:
+        yield access
+        access.keep_logs = request.session.testsfailed > 0
 
 
 @pytest.fixture(autouse=True)
@@ -106,28 +119,37 @@ def _has_account(cluster: ClusterAccess, namespace: str) -> bool:
     return True
 
 
-def _existing(request: pytest.FixtureRequest) -> ClusterAccess:
-    folder = request.getfixturevalue("tmp_path_factory").mktemp("cluster")
-    found, context = existing_cluster(folder)
-    _tell(request, f"testing on the existing cluster of context {context!r}, {found.server}")
-    return found
+def _cluster_of(request: pytest.FixtureRequest) -> ClusterAccess:
+    match _kind_of(request.config):
+        case "existing":
+            found, context = existing_cluster(request.getfixturevalue("tmp_path_factory").mktemp("cluster"))
+            say(f"testing on the existing cluster of context {context!r}, {found.server}")
+            return found
+        case "kind":
+            if not request.config.pluginmanager.hasplugin("pytest-kind"):
+                needs = "`--cluster kind` needs pytest-kind (`pip install pytest-kind`), kind and Docker"
+                pytest.fail(needs, pytrace=False)
+            return ForeignCluster("kind", request.getfixturevalue("kind_cluster").kubeconfig_path.absolute())
+        case _:
+            return Cluster.start(ClusterOptions(node=request.config.getoption("--cluster-node")))
 
 
-def _of_pytest_kind(request: pytest.FixtureRequest) -> ClusterAccess:
-    if not request.config.pluginmanager.hasplugin("pytest-kind"):
-        pytest.fail(
-            "`--cluster kind` needs pytest-kind (`pip install pytest-kind`), kind and Docker", pytrace=False
-        )
-    made = request.getfixturevalue("kind_cluster")
-    return ForeignCluster("kind", made.kubeconfig_path.absolute())
+@contextmanager
+def _seen_on_the_terminal(config: pytest.Config) -> Iterator[None]:
+    """Let through what is said about a cluster, which pytest would keep to itself: a first build takes minutes."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    capture = config.pluginmanager.get_plugin("capturemanager")
+    with capture.global_and_fixture_disabled() if capture is not None else nullcontext():
+        if reporter is not None:
+            reporter.ensure_newline()
+        yield
 
 
-def _tell(request: pytest.FixtureRequest, text: str) -> None:
-    """Write a line that is seen also where pytest captures what tests print."""
-    reporter = request.config.pluginmanager.get_plugin("terminalreporter")
-    if reporter is not None:
-        reporter.ensure_newline()
-        reporter.write_line(text, yellow=True)
+def _skipping_refused() -> Generator[None, None, None]:
+    try:
+        yield
+    except NotOnThisClusterError as refused:
+        pytest.skip(str(refused))
 
 
 def _kind_of(config: pytest.Config) -> str:
