@@ -1,0 +1,62 @@
+"""What tests on a cluster share: the definitions installed once, and operators that end with their test."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from cluster.fast_clock import FastClock
+from cluster.operators import OperatorFactory, Setup
+from cluster.world import SPEED, World
+from cluster_tools.access import ClusterAccess
+
+Report = Callable[[str], None]
+
+CRDS = Path(__file__).parents[2] / "crds"
+
+
+@pytest.fixture(scope="session")
+def sexton_cluster(cluster: ClusterAccess) -> ClusterAccess:
+    """Return the session's cluster with Sexton's definitions installed."""
+    cluster.kubectl("apply", "--server-side", "--force-conflicts", "--filename", CRDS)
+    cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "--filename", CRDS)
+    return cluster
+
+
+@pytest.fixture
+def operators(sexton_cluster: ClusterAccess, namespace: str) -> Iterator[OperatorFactory]:
+    """Yield a maker of operators for this test's namespace; all of them are stopped at its end."""
+    factory = OperatorFactory(sexton_cluster.kubeconfig, namespace)
+    yield factory
+    factory.kill_all()
+
+
+@pytest.fixture
+def report(request: pytest.FixtureRequest) -> Report:
+    """Return what writes a line of figures to the terminal, whether the test passes or not."""
+    reporter = request.config.pluginmanager.get_plugin("terminalreporter")
+
+    def write(line: str) -> None:
+        if reporter is not None:
+            reporter.ensure_newline()
+            reporter.write_line(line)
+
+    return write
+
+
+@pytest.fixture
+def world(sexton_cluster: ClusterAccess, namespace: str, operators: OperatorFactory, tmp_path: Path) -> World:
+    """Return a namespace with a clock that runs twenty times as fast as real time, and no operator yet."""
+    steps = tmp_path / "steps"
+    steps.write_text("")
+    begins = datetime.now(UTC)
+    clock = FastClock(origin=begins, begins=begins, speed=SPEED, steps=steps)
+    return World(
+        cluster=sexton_cluster,
+        namespace=namespace,
+        clock=clock,
+        operators=operators,
+        setup=Setup(clock=clock),
+        log=tmp_path / "operator.log",
+    )
