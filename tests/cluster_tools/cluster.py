@@ -77,8 +77,8 @@ class Cluster(ClusterAccess):
             cluster._bring_up(options)
             if options.kept:
                 cluster._leave_running()
-        except BaseException:
-            cluster.keep_logs = True
+        except BaseException as error:
+            cluster.keep_logs = isinstance(error, Exception)  # a Ctrl-C is no failure to look into
             cluster.stop()
             raise
         say(f"{ledger.name} is ready, with node {node_kind}, at {cluster.server} ({watch})")
@@ -109,6 +109,8 @@ class Cluster(ClusterAccess):
         """End everything that belongs to this cluster and remove its folder."""
         watch = Stopwatch()
         sweep(self.folder, keep_logs=self.keep_logs)
+        for component in (*self._control_plane.components, *(self._node.components if self._node else ())):
+            component.collect()
         if self._guardian is not None:
             self._guardian.dismiss()
         kept = f"; its logs are in {self.folder}" if self.keep_logs else ""
@@ -204,8 +206,8 @@ class Cluster(ClusterAccess):
         client = self._control_plane.api_client()
 
         def ready() -> bool:
-            node.check()
-            self._control_plane.scheduler.check()
+            for component in (*node.components, self._control_plane.scheduler):
+                component.check()
             found = client.read(f"/api/v1/nodes/{node.name}") or {}
             conditions = found.get("status", {}).get("conditions", [])
             return any(

@@ -43,6 +43,11 @@ class ControlPlane:
         self._first_controller_manager_argv: list[str] | None = None
 
     @property
+    def components(self) -> tuple[Component, ...]:
+        """All of its programs."""
+        return self.etcd, self.api_server, self.controller_manager, self.scheduler
+
+    @property
     def service_address(self) -> str:
         """The cluster IP of the Service `kubernetes`."""
         return str(self._services[1])

@@ -90,6 +90,11 @@ class KwokNode:
         self._kwok = Component(ledger.folder, "kwok")
         self.name = NODE
 
+    @property
+    def components(self) -> tuple[Component, ...]:
+        """All of its programs: kwok alone."""
+        return (self._kwok,)
+
     def prepare(self) -> None:
         """Do nothing: there is nothing that the API server would need of this node."""
 
@@ -110,10 +115,6 @@ class KwokNode:
             ]
         )
         self._control_plane.api_client().create("/api/v1/nodes", _node())
-
-    def check(self) -> None:
-        """Raise with the end of its log if kwok has died."""
-        self._kwok.check()
 
 
 def _node() -> dict[str, Any]:

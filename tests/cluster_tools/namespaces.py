@@ -50,7 +50,7 @@ class NodeNamespaces:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / "node"
-        self._first = Component(folder, "node")
+        self.first = Component(folder, "node")
 
     def create(self, addresses: AddressRange) -> None:
         """Make the namespaces and the link; the machine's end has its address afterwards."""
@@ -64,17 +64,13 @@ class NodeNamespaces:
             sys.executable,
             FIRST_PROCESS,
         ]
-        self._first.start([*UNSHARE, *script], path=SEARCH_PATH)
+        self.first.start([*UNSHARE, *script], path=SEARCH_PATH)
         wait_for("the node's namespaces", self._is_set_up, TIMEOUT)
         self._connect(addresses)
 
     def inside(self, *argv: str | Path) -> list[str | Path]:
         """Return the command line that runs a program inside."""
         return ["nsenter", "--target", str(self._first_pid()), "--mount", "--net", "--pid", "--", *argv]
-
-    def check(self) -> None:
-        """Raise with the end of its log if the namespaces are gone."""
-        self._first.check()
 
     def _connect(self, addresses: AddressRange) -> None:
         link = link_of(self._folder.parent.name).name
@@ -96,13 +92,13 @@ class NodeNamespaces:
 
     def _first_pid(self) -> int:
         """Return the pid that the first process has outside: the only child of unshare."""
-        self._first.check()
-        identity = self._first.identity
+        self.first.check()
+        identity = self.first.identity
         children = (PROC / f"{identity.pid}/task/{identity.pid}/children").read_text() if identity else ""
         return int(children.split()[0])
 
     def _is_set_up(self) -> bool:
-        self._first.check()
+        self.first.check()
         return (self._folder / "set-up").exists()
 
 

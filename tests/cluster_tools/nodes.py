@@ -10,6 +10,7 @@ from cluster_tools.debian import require_real_node
 from cluster_tools.errors import NodeUnavailableError
 from cluster_tools.kwok_node import KwokNode
 from cluster_tools.ledger import Ledger, NodeKind
+from cluster_tools.processes import Component
 from cluster_tools.progress import Say
 from cluster_tools.real_node import RealNode
 
@@ -23,6 +24,10 @@ class Node(Protocol):
 
     name: str
 
+    @property
+    def components(self) -> tuple[Component, ...]:
+        """All of its programs."""
+
     def prepare(self) -> None:
         """Do what has to be done before the API server starts."""
 
@@ -31,9 +36,6 @@ class Node(Protocol):
 
     def start(self) -> None:
         """Start the node's programs; the API server answers by now."""
-
-    def check(self) -> None:
-        """Raise with the end of its log if one of them has died."""
 
 
 def make_node(ledger: Ledger, programs: Mapping[str, Path], control_plane: ControlPlane) -> Node | None:

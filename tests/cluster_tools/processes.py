@@ -121,6 +121,10 @@ class Component:
         except NotReadyError:
             identity.signal(signal.SIGKILL)
             wait_for_ends([identity], DEATH_TIMEOUT)
+        self.collect()
+
+    def collect(self) -> None:
+        """Collect the exit code of a process that has ended, or it stays on as a zombie for as long as we live."""
         if self._child is not None:
             self._child.wait()
             self._child = None

@@ -77,6 +77,11 @@ class RealNode:
         self._snapshotter = _snapshotter(ledger.folder)
         self.name = NODE
 
+    @property
+    def components(self) -> tuple[Component, ...]:
+        """All of its programs, the first process of its namespaces included."""
+        return self._namespaces.first, self._containerd, self._kubelet, self._proxy
+
     def prepare(self) -> None:
         """Make the namespaces, with them the address that the API server listens on, and start containerd."""
         self._namespaces.create(self._addresses)
@@ -109,19 +114,13 @@ class RealNode:
             self._namespaces.inside(self._programs["kube-proxy"], f"--config={proxy}"), path=SEARCH_PATH
         )
 
-    def check(self) -> None:
-        """Raise with the end of its log if one of the node's programs has died."""
-        self._namespaces.check()
-        for component in (self._containerd, self._kubelet, self._proxy):
-            component.check()
-
     def load_image(self, archive: Path) -> None:
         """Load the images of a docker or OCI archive, for pods with `imagePullPolicy: Never`."""
         words = ["--namespace", "k8s.io", "images", "import", "--snapshotter", self._snapshotter]
         run(self._namespaces.inside("ctr", *words, archive.resolve()), timeout=IMPORT_TIMEOUT)
 
     def _containerd_answers(self) -> bool:
-        self._namespaces.check()
+        self._namespaces.first.check()
         self._containerd.check()
         try:
             run(self._namespaces.inside("ctr", "version"), timeout=RUNTIME_TIMEOUT)
