@@ -65,7 +65,7 @@ class Days:
 
     def first(self, low: int, high: int) -> int | None:
         """Give the first matching day in low <= day < high."""
-        if self._every:
+        if low >= high or self._every:
             return low if low < high else None
         masks, months = self._masks, self._months
         start = date.fromordinal(low + EPOCH_ORDINAL)
@@ -87,7 +87,7 @@ class Days:
 
     def last(self, low: int, high: int) -> int | None:
         """Give the last matching day in low <= day < high."""
-        if self._every:
+        if low >= high or self._every:
             return high - 1 if low < high else None
         masks, months = self._masks, self._months
         end = date.fromordinal(high - 1 + EPOCH_ORDINAL)

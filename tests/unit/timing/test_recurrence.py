@@ -219,7 +219,7 @@ TOKYO, ADAK = timezone(timedelta(hours=14)), timezone(-timedelta(hours=14))
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "America/New_York", "Pacific/Kiritimati"])
-@pytest.mark.parametrize("text", ["* * * * *", "0 0 * * *", "59 23 31 12 *", "0 0 29 2 MON"])
+@pytest.mark.parametrize("text", ["* * * * *", "0 0 * * *", "0 0 31 12 *", "59 23 31 12 *", "59 23 1 1 *", "0 0 29 2 MON"])
 def test_the_world_ends_with_9999(text: str, zone: str) -> None:
     rule = recurrence(text, zone)
     last = rule.before(datetime.max.replace(tzinfo=UTC))

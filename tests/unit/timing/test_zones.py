@@ -51,6 +51,7 @@ def test_offsets_are_those_of_zoneinfo(name: str, tally: Counter[str]) -> None:
         check(stretch.start - 1)
         check(stretch.start)
 
+    @settings(max_examples=100 if FULL else 25)
     @given(st.integers(seconds(1900), seconds(2100)))
     def at_any_time(instant: int) -> None:
         check(instant)
