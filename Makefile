@@ -43,3 +43,39 @@ lock: $(READY)  ## Pin the newest allowed versions of every dependency, with has
 	flags=(--universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --upgrade)
 	$(BIN)/uv pip compile "$${flags[@]}" pyproject.toml --output-file requirements/run.txt
 	$(BIN)/uv pip compile "$${flags[@]}" pyproject.toml --group dev --constraint requirements/run.txt --output-file requirements/dev.txt
+
+.PHONY: crds
+crds: $(READY)  ## Write crds/ anew from the models
+	$(BIN)/python -m sexton.api.crd crds/
+
+.PHONY: demo
+demo: $(READY)  ## Show it all: a real cluster, the operator, the examples, what kubectl shows (KEEP=1: leave the cluster up)
+	$(BIN)/python examples/demo.py
+
+.PHONY: test
+test: lint  ## Run every check and every test, on a real cluster (about 15 minutes; the first time some more)
+	@echo "==> unit tests, with all of the property tests' examples" >&2
+	HYPOTHESIS_PROFILE=full $(BIN)/python -m pytest tests/unit --numprocesses 2
+	echo "==> tests on a local Kubernetes cluster" >&2
+	$(BIN)/python -m pytest tests/cluster
+
+.PHONY: test-fast
+test-fast: $(READY)  ## Run the tests that need no cluster, with a sample of the property tests (under a minute)
+	$(BIN)/python -m pytest tests/unit
+
+.PHONY: bench
+bench: $(READY)  ## Measure, beside what others do in the same run
+	$(BIN)/python -m bench
+
+.PHONY: cluster-up
+cluster-up: $(READY)  ## Start a cluster to play with and print how to use it (NODE=auto|real|kwok|none)
+	@$(BIN)/python -m cluster_tools up --node $(or $(NODE),auto)
+
+.PHONY: cluster-down
+cluster-down: $(READY)  ## Stop that cluster
+	@$(BIN)/python -m cluster_tools down
+
+.PHONY: clean
+clean:  ## Remove what was built here (the cluster's programs stay in the user's cache folder)
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,167 @@
+"""`make demo`: a real cluster, the operator, the examples of this folder, and what kubectl shows of them.
+
+With KEEP=1 in the environment the cluster is left running afterwards.
+"""
+
+import http
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from cluster_tools.cluster import Cluster, ClusterOptions
+from cluster_tools.errors import AlreadyUpError
+from cluster_tools.waiting import wait_for
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = ROOT / "examples"
+NAMESPACE = "sexton-demo"
+KEPT_NAME = "sexton"
+COLUMNS = ("--output=custom-columns=SCHEDULE:.involvedObject.name,REASON:.reason,MESSAGE:.message",)
+RUNS_SHOWN = 2
+LONGEST_WAIT_SECONDS = 240.0
+
+
+def main() -> None:
+    """Run the demonstration."""
+    keep = os.environ.get("KEEP", "") not in ("", "0")
+    say("starting a Kubernetes cluster on this machine (the first time, its programs are built: some minutes)")
+    with kept_cluster() if keep else Cluster.start() as cluster:
+        demonstrate(cluster)
+        if keep:
+            say_how_to_go_on(cluster)
+    if not keep:
+        say("everything is stopped. To look around yourself: KEEP=1 make demo, or make cluster-up")
+
+
+def kept_cluster() -> Cluster:
+    """Start the cluster that `make cluster-up` starts, or go on with it if it is up."""
+    try:
+        return Cluster.start(ClusterOptions(name=KEPT_NAME, kept=True))
+    except AlreadyUpError:
+        return Cluster.attach(KEPT_NAME)
+
+
+def demonstrate(cluster: Cluster) -> None:
+    """Install Sexton, apply the examples, wait for their runs and show them."""
+    say("installing the definitions of Schedule and ScheduleRun")
+    cluster.kubectl("apply", "--server-side", "--filename", ROOT / "crds")
+    cluster.kubectl("wait", "--for=condition=Established", "--filename", ROOT / "crds")
+    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+    with operator(cluster):
+        say("applying the examples: greeting (every minute), nightly-report, failing, invalid")
+        show(cluster, "apply", "--filename", EXAMPLES)
+        say(f"waiting for {RUNS_SHOWN} runs of greeting and one of failing (they start at full minutes)")
+        wait_for("the runs", lambda: enough_runs(cluster), LONGEST_WAIT_SECONDS)
+        say("the Schedules:")
+        show(cluster, "get", "sx")
+        say("every run has a record:")
+        show(cluster, "get", "sxr", "--sort-by=.metadata.creationTimestamp")
+        say("the story of greeting:")
+        show(cluster, "describe", "sx", "greeting")
+        say("what is wrong with the other two:")
+        show(cluster, "get", "events", "--field-selector=type=Warning,involvedObject.kind=Schedule", *COLUMNS)
+        say("when nightly-report runs next, in its own zone, across the next change of its clocks:")
+        sexton("next", "30 2 * * *", "--time-zone", "Europe/Berlin", "--from", "2027-03-26T00:00:00Z", "--count", "4")
+        if cluster.node_kind == "real":
+            job = newest_job(cluster, "greeting")
+            say(f"the log of {job}:")
+            show(cluster, "logs", f"job/{job}")
+        else:
+            say("there are no logs to show: the pods of this cluster are simulated (a real node needs root on Linux)")
+
+
+@contextmanager
+def operator(cluster: Cluster) -> Iterator[None]:
+    """Run the operator, as a process beside the cluster."""
+    address = free_address()
+    log = cluster.folder / "logs" / "operator.log"
+    command = [sys.executable, "-m", "sexton", "run", "--kubeconfig", cluster.kubeconfig, "--health-address", address]
+    say(f"starting the operator: sexton run --kubeconfig … --health-address {address}")
+    with log.open("wb") as lines, subprocess.Popen(command, stderr=lines) as process:  # noqa: S603 - our own
+        try:
+            wait_for("the operator to be ready", lambda: ready(process, address, log), 60.0)
+            yield
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(timeout=30)
+            say("the operator has stopped")
+
+
+def free_address() -> str:
+    """Return an address of this machine that nobody listens on."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{listener.getsockname()[1]}"
+
+
+def ready(process: "subprocess.Popen[bytes]", address: str, log: Path) -> bool:
+    """Tell whether the operator says that it is ready; raise what it said if it has died."""
+    if process.poll() is not None:
+        raise SystemExit(f"the operator has died:\n{log.read_text()}")
+    try:
+        with urllib.request.urlopen(f"http://{address}/readyz", timeout=5) as answer:  # noqa: S310 - our own
+            return bool(answer.status == http.HTTPStatus.OK)
+    except (urllib.error.URLError, ConnectionError):
+        return False
+
+
+def enough_runs(cluster: Cluster) -> bool:
+    """Tell whether enough has happened to be shown."""
+    status = {
+        item["metadata"]["name"]: item.get("status", {})
+        for item in cluster.get("sx", "--namespace", NAMESPACE)["items"]
+    }
+    return count(status["greeting"], "succeeded") >= RUNS_SHOWN and count(status["failing"], "failed") >= 1
+
+
+def count(status: dict[str, Any], counter: str) -> int:
+    """Return one of a Schedule's counters."""
+    return int(status.get("counters", {}).get(counter, 0))
+
+
+def newest_job(cluster: Cluster, schedule: str) -> str:
+    """Return the name of the newest Job of a Schedule."""
+    jobs = cluster.get("jobs", "--namespace", NAMESPACE, "--selector", f"sexton.dev/schedule={schedule}")
+    return str(max(item["metadata"]["name"] for item in jobs["items"]))
+
+
+def sexton(*arguments: str) -> None:
+    """Show what an offline command of Sexton prints."""
+    print(f"$ sexton {shlex.join(arguments)}", flush=True)
+    subprocess.run([sys.executable, "-m", "sexton", *arguments], check=True)  # noqa: S603 - our own
+
+
+def show(cluster: Cluster, *arguments: str | Path) -> None:
+    """Show a kubectl command and what it prints."""
+    words = [str(word.relative_to(ROOT)) if isinstance(word, Path) else word for word in arguments]
+    print(f"$ kubectl {' '.join(words)}", flush=True)
+    print(cluster.kubectl(*arguments, "--namespace", NAMESPACE), flush=True)
+
+
+def say_how_to_go_on(cluster: Cluster) -> None:
+    """Say how a cluster that was left running is used and stopped."""
+    say("the cluster is still there; the operator is not. To go on with both:")
+    print(f"  export KUBECONFIG={cluster.kubeconfig}")
+    print(f"  alias kubectl={cluster.binary('kubectl')}")
+    print("  .venv/bin/sexton run &")
+    print(f"  kubectl get sx,sxr,jobs --namespace {NAMESPACE}")
+    say("and to stop the cluster: make cluster-down")
+
+
+def say(text: str) -> None:
+    """Say what is being done."""
+    print(f"\n[{time.strftime('%H:%M:%S')}] {text}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""A day in little more than a minute, with a change of the clocks in it, on a real API server.
+
+What stands in for the API server's ``Date`` and timestamps is said in `fast_clock`. On time means within a minute;
+a minute of this clock is a twentieth of a second, in which nothing can be promised, so that the operator is told to
+take half an hour for on time.
+"""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from cluster.fast_clock import FastClock
+from cluster.operators import OperatorFactory, Setup
+from cluster.world import World, instants
+from cluster_tools.access import ClusterAccess
+from sexton.deciding import Settings
+
+SPEED = 1200.0
+
+# Berlin, the night in which 02:00-03:00 does not exist, and the one in which it comes twice.
+SPRING = datetime(2027, 3, 27, 20, 5, tzinfo=UTC)
+AUTUMN = datetime(2027, 10, 30, 20, 5, tzinfo=UTC)
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+@pytest.mark.parametrize("begins", [SPRING, AUTUMN], ids=["spring", "autumn"])
+def test_a_day(
+    sexton_cluster: ClusterAccess,
+    namespace: str,
+    operators: OperatorFactory,
+    begins: datetime,
+    tmp_path: Path,
+) -> None:
+    """Fixed wall times run once each through a change of clocks, intervals keep their cadence."""
+    clock = FastClock(origin=datetime.now(UTC), begins=begins, speed=SPEED)
+    setup = Setup(clock=clock, settings=Settings(on_time=timedelta(minutes=30)))
+    world = World(
+        cluster=sexton_cluster,
+        namespace=namespace,
+        clock=clock,
+        operators=operators,
+        setup=setup,
+        log=tmp_path / "log",
+    )
+    world.operator()
+    fixed = world.apply("fixed", "30 2 * * *", timeZone="Europe/Berlin", job={"suspend": True})
+    hourly = world.apply(
+        "hourly", "0 * * * *", timeZone="Europe/Berlin", concurrencyPolicy="Allow", job={"suspend": True}
+    )
+    listed = world.apply(
+        "listed", "15 0-23 * * *", timeZone="Europe/Berlin", concurrencyPolicy="Allow", job={"suspend": True}
+    )
+    ready = world.until("all to be seen", lambda: _floors(world, fixed, hourly, listed))
+    end = (begins + timedelta(hours=14)).replace(minute=40)
+    world.until_now_is(end)
+    world.until("the last fire", lambda: instants(world.runs(listed))[-1:] >= [end.replace(minute=15)])
+
+    expected = {
+        fixed: [
+            datetime(2027, 3, 28, 3, 0, tzinfo=BERLIN)
+            if begins is SPRING
+            else datetime(2027, 10, 31, 2, 30, tzinfo=BERLIN)
+        ],
+        hourly: [instant for instant in _quarter_hours(begins, end) if instant.minute == 0],
+        listed: _listed(begins, end),
+    }
+    for name, times in expected.items():
+        due = [instant.astimezone(UTC) for instant in times if instant > ready[name]]
+        assert [instant for instant in instants(world.runs(name)) if instant <= end] == due, name
+
+
+def _floors(world: World, *names: str) -> dict[str, datetime] | None:
+    statuses = {name: world.status(name) for name in names}
+    if not all(status.get("floorTime") for status in statuses.values()):
+        return None
+    return {name: datetime.fromisoformat(status["floorTime"]) for name, status in statuses.items()}
+
+
+def _quarter_hours(begins: datetime, end: datetime) -> list[datetime]:
+    first = begins.replace(minute=0)
+    return [
+        first + timedelta(minutes=15 * i)
+        for i in range(200)
+        if begins < first + timedelta(minutes=15 * i) <= end
+    ]
+
+
+def _listed(begins: datetime, end: datetime) -> list[datetime]:
+    """Return xx:15 of Berlin, each wall time once: the skipped one moved to the gap's end, the repeated one first."""
+    seen: set[datetime] = set()
+    times = []
+    for instant in _quarter_hours(begins, end):
+        wall = instant.astimezone(BERLIN).replace(tzinfo=None)
+        if wall.minute == 15 and wall not in seen:
+            seen.add(wall)
+            times.append(instant)
+        if instant == datetime(2027, 3, 28, 1, 0, tzinfo=UTC):
+            times.append(instant)  # the first instant after the gap, for 02:15
+    return times

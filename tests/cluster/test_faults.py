@@ -1,0 +1,145 @@
+"""Faults of users, of the API server and of the clock: normal events, with an outcome that can be told beforehand."""
+
+import json
+from datetime import timedelta
+
+import pytest
+
+from cluster.ledger import created_jobs, moment
+from cluster.manifests import schedule
+from cluster.world import World, instants, phases
+from sexton.deciding.naming import run_name
+
+
+def test_a_job_deleted_in_flight_fails_its_attempt(world: World) -> None:
+    """Somebody deletes the Job: the attempt fails, says so, and is not started again."""
+    world.operator()
+    name = world.apply("robbed", "*/2 * * * *", command="sleep 600", simulated={"run-for": "600s"})
+    world.until("a run in flight", lambda: world.status(name).get("inFlight") == 1)
+    victim = world.jobs(name)[0]["metadata"]["name"]
+    world.kubectl("delete", "job", victim, "--wait=false")
+    run = world.until(
+        "its end", lambda: next((r for r in world.runs(name) if r["status"]["phase"] == "Failed"), None)
+    )
+    assert run["status"]["reason"] == "JobDeleted"
+    world.until_fired(name, 2)
+    assert max(created_jobs(world.cluster, world.namespace).values()) == 1
+
+
+def test_a_record_deleted_in_flight_cancels_its_run(world: World) -> None:
+    """Deleting the record of a run in flight cancels it: the Job goes, and the occurrence is not started again."""
+    world.operator()
+    name = world.apply("cancelled", "*/2 * * * *", command="sleep 600", simulated={"run-for": "600s"})
+    world.until("a run in flight", lambda: world.status(name).get("inFlight") == 1)
+    victim = world.runs(name)[0]
+    world.kubectl("delete", "sxr", victim["metadata"]["name"])
+    world.until(
+        "the Job's end",
+        lambda: victim["metadata"]["name"] not in [j["metadata"]["name"] for j in world.jobs(name)],
+    )
+    world.until_fired(name, 2)
+    assert victim["spec"]["scheduledTime"] not in [run["spec"]["scheduledTime"] for run in world.runs(name)]
+    assert max(created_jobs(world.cluster, world.namespace).values()) == 1
+
+
+def test_a_foreign_job_of_the_same_name(world: World) -> None:
+    """A Job of our name that is not ours is never taken for ours: the attempt fails with a message that names it."""
+    operator = world.operator()
+    name = world.apply("taken")
+    world.until("its status", lambda: world.status(name).get("observedTiming"))
+    operator.kill()
+    uid = world.schedule(name)["metadata"]["uid"]
+    instant = world.next_minute()
+    taken = run_name(schedule=name, uid=uid, scheduled_time=instant, attempt=1)
+    template = schedule(name, namespace=world.namespace, image=world.cluster.job_image)["spec"]["jobTemplate"]
+    world.cluster.apply(
+        {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": taken, "namespace": world.namespace},
+            "spec": {**template["spec"], "suspend": True},
+        }
+    )
+    world.operator()
+    world.until_now_is(instant)
+    run = world.until(
+        "the failure", lambda: next((r for r in world.runs(name) if r["status"]["phase"] == "Failed"), None)
+    )
+    assert instants([run]) == [instant]
+    assert run["status"]["reason"] == "NameTaken"
+    assert taken in run["status"]["message"]
+    world.until("the next run", lambda: "Succeeded" in phases(world.runs(name)))
+
+
+def test_a_job_that_the_server_refuses(world: World) -> None:
+    """A final refusal is a failed attempt with the server's words; others go on, and mending it runs the next."""
+    world.operator()
+    name = world.apply("refused", job={"parallelism": -1})
+    run = world.until(
+        "the failure", lambda: next((r for r in world.runs(name) if r["status"]["phase"] == "Failed"), None)
+    )
+    assert run["status"]["reason"] == "JobRefused"
+    assert "spec.parallelism" in run["status"]["message"]
+    assert world.jobs(name) == []
+    world.until("it to be counted", lambda: world.counter(name, "failed") >= 1)
+    world.patch(name, json.dumps({"spec": {"jobTemplate": {"spec": {"parallelism": 1}}}}))
+    world.until("a success", lambda: world.counter(name, "succeeded") >= 1)
+
+
+def test_a_full_quota_delays_and_does_not_block(world: World) -> None:
+    """k/k#119775: while a quota is full nothing is started; when it has room, runs start again."""
+    world.operator()
+    name = world.apply("quota")
+    world.until_fired(name)
+    world.kubectl("create", "quota", "none", "--hard=count/jobs.batch=0")
+    fired = world.counter(name, "fired")
+    world.until_now_is(world.clock.now() + timedelta(minutes=4))
+    assert world.counter(name, "fired") <= fired + 1
+    world.kubectl("delete", "quota", "none")
+    world.until_fired(name, fired + 2)
+
+
+def test_a_clock_that_is_stepped(world: World) -> None:
+    """Clocks that differ by more than a minute: nothing starts. Put right again: nothing is lost or doubled."""
+    world.operator()
+    name = world.apply("stepped")
+    world.until_fired(name)
+    world.clock.step(timedelta(hours=2))
+    fired = world.counter(name, "fired")
+    real_now = world.clock.now() - timedelta(hours=2)
+    world.clock.step(timedelta(hours=2))
+    while world.clock.now() - timedelta(hours=2) < real_now + timedelta(minutes=4):
+        assert world.counter(name, "fired") <= fired + 1
+    world.clock.step(timedelta(0))
+    world.until_fired(name, fired + 3)
+    world.clock.step(timedelta(minutes=-10))
+    world.clock.step(timedelta(0))
+    world.until_fired(name, fired + 4)
+    times = instants(world.runs(name))
+    assert len(times) == len(set(times))
+    assert all(instant <= world.clock.now() for instant in times)
+    assert max(created_jobs(world.cluster, world.namespace).values()) == 1
+
+
+@pytest.mark.cluster_faults
+@pytest.mark.parametrize("part", ["api_server", "etcd"])
+def test_an_outage_is_ridden_out(world: World, part: str) -> None:
+    """The API server or its storage goes away and comes back: what was missed is caught up on, nothing is doubled."""
+    operator = world.operator()
+    name = world.apply("outage")
+    world.until_fired(name)
+    getattr(world.cluster, f"stop_{part}")()
+    back = world.clock.now() + timedelta(minutes=4)
+    world.until_now_is(back)
+    getattr(world.cluster, f"start_{part}")()
+    fired = world.counter(name, "fired")
+    world.until("the operator to go on", lambda: world.counter(name, "fired") >= fired + 2)
+    assert operator.alive
+    status = world.status(name)
+    accounted = (
+        status["counters"]["fired"] + status["counters"]["missed"] + status["counters"]["skippedOverlaps"]
+    )
+    floor, cursor = moment(status["floorTime"]), moment(status["lastHandledTime"])
+    first = floor.replace(second=0) + timedelta(minutes=1)
+    assert accounted == (cursor - first) // timedelta(minutes=1) + 1
+    assert max(created_jobs(world.cluster, world.namespace).values()) == 1
