@@ -31,8 +31,9 @@ def validate(
 ) -> None:
     """Check the manifests of Schedules and ScheduleRuns, without a cluster.
 
-    All faults of all files are told at once, each as the API server and the status would word it, with its
-    file and line. Other kinds are passed over. The exit code is 2 if there is any fault.
+    All faults of all files are told at once, with file and line, in
+    the words of the status and the webhook. Other kinds are passed over.
+    The exit code is 2 if there is any fault.
     """
     faulty = False
     for name in files:
