@@ -121,22 +121,21 @@ def test_overlap(world: World, policy: str, expect_overlap: bool) -> None:
 def test_after_downtime_one_run_for_all_that_was_missed(world: World) -> None:
     """CatchUp Last: the missed window collapses to one run, the newest; the others have one record."""
     operator = world.operator()
-    hourly = world.apply("last", "*/10 * * * *")
-    none = world.apply("none", "*/10 * * * *", catchUp="None")
-    world.until("the first fires", lambda: all(world.counter(name, "fired") for name in (hourly, none)))
+    last = world.apply("last", "*/3 * * * *")
+    none = world.apply("none", "*/3 * * * *", catchUp="None")
+    world.until("the first fires", lambda: all(world.counter(name, "fired") for name in (last, none)))
     operator.kill()
-    before = moment(world.status(hourly)["lastHandledTime"])
-    back = before + timedelta(minutes=43)
-    world.until_now_is(back)
+    before = moment(world.status(last)["lastHandledTime"])
+    world.until_now_is(before + timedelta(minutes=13, seconds=20))
     world.operator()
-    world.until("the catch-up", lambda: world.counter(hourly, "caughtUp") == 1)
-    runs = world.runs(hourly)
+    world.until("the catch-up", lambda: world.counter(last, "caughtUp") == 1)
+    runs = world.runs(last)
     (missed,) = [run for run in runs if run["status"]["phase"] == "Missed"]
     caught_up = next(run for run in runs if run["spec"]["caughtUp"])
-    assert moment(missed["status"]["window"]["first"]) == before + timedelta(minutes=10)
-    assert moment(missed["status"]["window"]["last"]) == before + timedelta(minutes=30)
+    assert moment(missed["status"]["window"]["first"]) == before + timedelta(minutes=3)
+    assert moment(missed["status"]["window"]["last"]) == before + timedelta(minutes=9)
     assert missed["status"]["window"]["count"] == 3
-    assert instants([caught_up]) == [before + timedelta(minutes=40)]
+    assert instants([caught_up]) == [before + timedelta(minutes=12)]
     world.until("the record of none", lambda: world.counter(none, "missed") == 4)
     assert world.counter(none, "fired") == 1
     assert "Missed" in dict(world.events(none))

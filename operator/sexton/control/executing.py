@@ -7,6 +7,7 @@ and lets the decision be taken anew. Outages go up to the caller, who tries agai
 import logging
 from typing import Any
 
+from sexton.api import meta
 from sexton.control.cache import Cache, Entry
 from sexton.control.events import EventPoster
 from sexton.control.failures import explained
@@ -129,7 +130,7 @@ class Executor:
     def _is_ours(self, entry: Entry, job: Object, step: StartJob) -> bool:
         wanted = annotations_of(step.origin, schedule=entry.schedule.name)
         found = job["metadata"].get("annotations") or {}
-        identity = ("sexton.dev/scheduled-time", "sexton.dev/attempt", "sexton.dev/manual")
+        identity = (meta.SCHEDULED_TIME_ANNOTATION, meta.ATTEMPT_ANNOTATION, meta.MANUAL_ANNOTATION)
         return owner_uid(job) == entry.schedule.uid and all(found.get(key) == wanted[key] for key in identity)
 
     async def _refuse(self, entry: Entry, step: StartJob, *, reason: str, message: str) -> None:

@@ -13,6 +13,7 @@ from sexton.api import meta
 from sexton.api.run import Phase
 from sexton.control.cache import Cache
 from sexton.control.jobs import owner_uid
+from sexton.control.requests import Requests
 from sexton.kube.client import KubeClient
 from sexton.kube.errors import KubeError, NotFound
 from sexton.kube.resources import JOBS, RUNS, Resource
@@ -94,13 +95,17 @@ class JobsObserver:
 class RunsObserver:
     """Takes in what a reflector sees of the open records."""
 
-    def __init__(self, client: KubeClient, cache: Cache) -> None:
+    def __init__(self, client: KubeClient, cache: Cache, requests: Requests) -> None:
         self._cache = cache
+        self._requests = requests
         self._confirmer = Confirmer(client, RUNS)
 
     def seen(self, obj: Object) -> None:
-        """Take in an open record."""
-        self._cache.run_seen(obj)
+        """Take in an open record, or a request."""
+        if owner_uid(obj) is None:
+            self._requests.seen(obj)
+        else:
+            self._cache.run_seen(obj)
 
     def vanished(self, obj: Object) -> None:
         """Take in that a record has ended or was deleted."""

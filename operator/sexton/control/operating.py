@@ -13,8 +13,9 @@ from sexton.control.executing import Executor
 from sexton.control.observing import OPEN_RUNS, OUR_JOBS, JobsObserver, RunsObserver
 from sexton.control.queue import WorkQueue
 from sexton.control.reconciling import Reconciler
+from sexton.control.requests import Requests
 from sexton.control.timekeeping import keep_time
-from sexton.control.watching import sweep_schedules, watch_schedules
+from sexton.control.watching import definitions_installed, sweep_schedules, watch_schedules
 from sexton.deciding import Settings
 from sexton.kube.client import KubeClient
 from sexton.kube.clock import Agreement, Clock, SystemClock
@@ -73,16 +74,18 @@ async def _operate(client: KubeClient, options: Options, *, clock: Clock, stop: 
     events = EventPoster(client, clock=clock)
     executor = Executor(client, cache=cache, events=events, clock=clock)
     queue.work = Reconciler(client, cache=cache, executor=executor, queue=queue, clock=clock).reconcile
+    requests = Requests(client, clock=clock)
     reflectors = [
         reflector
         for namespace in options.namespaces or (None,)
-        for reflector in _reflectors(client, cache, namespace=namespace, pace=options.pace)
+        for reflector in _reflectors(client, cache, requests, namespace=namespace, pace=options.pace)
     ]
     watching = asyncio.Event()
     health = Health(agreement=client.agreement, watching=watching)
     parts: dict[str, Coroutine[Any, Any, None]] = {
         "queue": queue.run(),
         "events": events.run(),
+        "requests": requests.run(),
         "time": keep_time(client, cache=cache, queue=queue, clock=clock),
         "sweep": sweep_schedules(
             cache, client, namespaces=options.namespaces, interval_seconds=options.pace.relist
@@ -98,7 +101,8 @@ async def _operate(client: KubeClient, options: Options, *, clock: Clock, stop: 
     try:
         # Jobs and open records first, Schedules after: a decision must not be taken on half of what is stored.
         synced = asyncio.gather(
-            *(reflector.synced.wait() for reflector in reflectors), client.measure_clock()
+            definitions_installed(client, namespaces=options.namespaces),
+            *(reflector.synced.wait() for reflector in reflectors),
         )
         await _first(synced, stop, tasks)
         if not stop.is_set():
@@ -137,7 +141,9 @@ async def _first(awaited: asyncio.Future[Any], stop: asyncio.Event, tasks: list[
         stopping.cancel()
 
 
-def _reflectors(client: KubeClient, cache: Cache, *, namespace: str | None, pace: Pace) -> list[Reflector]:
+def _reflectors(
+    client: KubeClient, cache: Cache, requests: Requests, *, namespace: str | None, pace: Pace
+) -> list[Reflector]:
     return [
         Reflector(
             client=client,
@@ -150,7 +156,7 @@ def _reflectors(client: KubeClient, cache: Cache, *, namespace: str | None, pace
         Reflector(
             client=client,
             resource=RUNS,
-            sink=RunsObserver(client, cache),
+            sink=RunsObserver(client, cache, requests),
             namespace=namespace,
             selectors=OPEN_RUNS,
             pace=pace,

@@ -14,11 +14,13 @@ import kopf
 from sexton.api.meta import GROUP, SCHEDULE_PLURAL, VERSION
 from sexton.control.cache import Cache
 from sexton.kube.client import KubeClient
-from sexton.kube.errors import KubeError
-from sexton.kube.resources import SCHEDULES
+from sexton.kube.errors import KubeError, NotFound
+from sexton.kube.resources import RUNS, SCHEDULES
 from sexton.kube.watching import PAGE, Identity
 
 log = logging.getLogger(__name__)
+
+DEFINITIONS_INTERVAL_SECONDS = 1.0
 
 
 def registry_for(cache: Cache, client: KubeClient) -> kopf.OperatorRegistry:
@@ -71,6 +73,24 @@ async def watch_schedules(
         stop_flag=stop,
         ready_flag=ready,
     )
+
+
+async def definitions_installed(client: KubeClient, *, namespaces: Collection[str]) -> None:
+    """Wait until the API server knows our resources; Kopf looks for them only once."""
+    while True:
+        try:
+            for resource in (SCHEDULES, RUNS):
+                namespace = next(iter(namespaces), None)
+                await client.list_page(resource, namespace=namespace, query={"limit": "1"})
+        except NotFound:
+            log.warning(
+                "the definitions of Schedule and ScheduleRun are not installed: kubectl apply -f crds/"
+            )
+        except KubeError as error:
+            log.warning("the API server does not show Schedules: %s", error)
+        else:
+            return
+        await asyncio.sleep(DEFINITIONS_INTERVAL_SECONDS)
 
 
 async def sweep_schedules(
