@@ -12,6 +12,7 @@ from sexton.timing.errors import (
     TimingError,
     UnknownTimeZone,
     ZoneDataError,
+    quoted,
 )
 from sexton.timing.expression import MACROS, Expression
 from sexton.timing.recurrence import HORIZON_YEARS, Moved, Reading, Recurrence, Repeated, Skipped
@@ -35,5 +36,6 @@ __all__ = [
     "Zone",
     "ZoneDataError",
     "load_zone",
+    "quoted",
     "zone_names",
 ]
