@@ -72,7 +72,7 @@ class Days:
         year, month, day = start.year, start.month, start.day
         zeroth = low - day  # day x of the month is zeroth + x
         while zeroth + day < high:
-            length = month_length(year, month)
+            length = _LENGTHS[month] if month != _FEBRUARY else month_length(year, month)
             if months >> month & 1:
                 hits = masks[(zeroth + 5) % 7 * 4 + length - _SHORTEST] >> day
                 if hits:

@@ -27,6 +27,7 @@ HORIZON_YEARS: Final = 40
 """A search looks so many calendar years past where it starts, inclusive, on the zone's clock."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND: Final = timedelta(seconds=1)
 _EPOCH_WALL: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - a reading of some clock, not an instant
 _FIRST_WALL: Final = WORLD_START // 60
 _LAST_WALL: Final = WORLD_END // 60 - 1
@@ -97,13 +98,13 @@ class Recurrence:
     def after(self, instant: datetime) -> datetime | None:
         """Give the first fire strictly after an instant; None if there is none within the horizon."""
         found = self._after(_floor(instant))
-        return None if found is None else _EPOCH + timedelta(seconds=found)
+        return None if found is None else _EPOCH + _SECOND * found
 
     def before(self, instant: datetime) -> datetime | None:
         """Give the last fire strictly before an instant; None if there is none within the horizon."""
         second = _floor(instant)
         found = self._until(second if instant.microsecond else second - 1)
-        return None if found is None else _EPOCH + timedelta(seconds=found)
+        return None if found is None else _EPOCH + _SECOND * found
 
     def upcoming(self, instant: datetime, *, limit: int) -> list[datetime]:
         """Give the next fires after an instant, at most `limit`, each within the horizon of the previous."""
@@ -118,7 +119,7 @@ class Recurrence:
         """Give the fires of start < t <= end, lazily and without a horizon, oldest first by default."""
         low, high = _floor(start), _floor(end)
         fires = self._backward(low, high) if newest_first else self._forward(low, high)
-        return (_EPOCH + timedelta(seconds=fire) for fire in fires)
+        return (_EPOCH + _SECOND * fire for fire in fires)
 
     def count(self, start: datetime, end: datetime) -> int:
         """Count the fires of start < t <= end, without walking them."""
@@ -145,15 +146,14 @@ class Recurrence:
 
     def _after(self, instant: int) -> int | None:
         """Find the first fire > instant."""
-        if not WORLD_START <= instant < WORLD_END:
-            if instant >= WORLD_END:
-                return None
-            instant = WORLD_START - 1
-        stretch = self.zone.at(max(instant, WORLD_START))
+        if instant >= WORLD_END:
+            return None
+        stretch = self.zone.at(instant)
         wall = (instant + stretch.offset) // 60
+        low = stretch.low if self._repeats else stretch.fresh
         # Within one stretch the calendar alone decides, and it makes nobody wait beyond the horizon: this is
         # the whole answer nearly always.
-        found = self._walls.first(max(wall + 1, self._low(stretch)), stretch.high)
+        found = self._walls.first(wall + 1 if wall >= low else low, stretch.high)
         if found is not None:
             return found * 60 - stretch.offset
         limit = _years_away(wall, HORIZON_YEARS) + 1

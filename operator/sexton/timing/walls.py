@@ -29,47 +29,37 @@ class Walls:
                 minutes |= expression.minutes << 60 * hour
         self._minutes = minutes
         self._per_day = minutes.bit_count()
-        self._earliest = _lowest(minutes)
+        self._earliest = (minutes & -minutes).bit_length() - 1
         self._latest = minutes.bit_length() - 1
 
     def first(self, low: int, high: int) -> int | None:
         """Give the first wall time of the range, None if there is none."""
         if low >= high:
             return None
-        end = -(-high // MINUTES_A_DAY)
         day, minute = divmod(low, MINUTES_A_DAY)
-        found = self._days.first(day, end)
+        end = -(-high // MINUTES_A_DAY)
+        later = self._minutes >> minute
+        found = self._days.first(day if later else day + 1, end)
         if found is None:
             return None
-        if found == day:
-            later = self._minutes >> minute
-            if later:
-                wall = low + _lowest(later)
-                return wall if wall < high else None
-            found = self._days.first(day + 1, end)
-            if found is None:
-                return None
-        wall = found * MINUTES_A_DAY + self._earliest
+        if found > day:
+            wall = found * MINUTES_A_DAY + self._earliest
+            return wall if wall < high else None
+        wall = low + (later & -later).bit_length() - 1
         return wall if wall < high else None
 
     def last(self, low: int, high: int) -> int | None:
         """Give the last wall time of the range, None if there is none."""
         if low >= high:
             return None
-        start = low // MINUTES_A_DAY
         day, minute = divmod(high - 1, MINUTES_A_DAY)
-        found = self._days.last(start, day + 1)
+        start = low // MINUTES_A_DAY
+        earlier = self._minutes & (2 << minute) - 1
+        found = self._days.last(start, day + 1 if earlier else day)
         if found is None:
             return None
-        if found == day:
-            earlier = self._minutes & (2 << minute) - 1
-            if earlier:
-                wall = day * MINUTES_A_DAY + earlier.bit_length() - 1
-                return wall if wall >= low else None
-            found = self._days.last(start, day)
-            if found is None:
-                return None
-        wall = found * MINUTES_A_DAY + self._latest
+        latest = earlier.bit_length() - 1 if found == day else self._latest
+        wall = found * MINUTES_A_DAY + latest
         return wall if wall >= low else None
 
     def count(self, low: int, high: int) -> int:
@@ -105,10 +95,6 @@ class Walls:
                     return
                 yield midnight + bit
             high = midnight
-
-
-def _lowest(mask: int) -> int:
-    return (mask & -mask).bit_length() - 1
 
 
 def _bits(mask: int) -> Iterator[int]:

@@ -63,7 +63,7 @@ class Zone:
     they are first asked for, and kept. The answers never change, so threads may share a zone.
     """
 
-    __slots__ = ("_known", "_listed", "_pages", "_rule", "_starts", "name")
+    __slots__ = ("_known", "_listed", "_pages", "_recent", "_rule", "_starts", "name")
 
     def __init__(self, name: str, data: ZoneData) -> None:
         self.name = name
@@ -75,21 +75,28 @@ class Zone:
         self._known = changes[-2:]
         self._listed = _stretches(changes, until=None if first_by_rule else WORLD_END)
         self._starts = [stretch.start for stretch in self._listed[1:]] + [self._listed[-1].end]
+        self._recent = self._listed[0]
         self._pages: dict[int, _Page] = {}
 
     def __repr__(self) -> str:
         return f"Zone({self.name!r})"
 
     def at(self, instant: int) -> Stretch:
-        """Give the stretch in which an instant (WORLD_START <= instant < WORLD_END) lies."""
+        """Give the stretch in which an instant before WORLD_END lies; the first, if it is before WORLD_START."""
+        recent = self._recent  # nearly all questions are about now
+        if recent.start <= instant < recent.end:
+            return recent
         index = bisect_right(self._starts, instant)
         if index < len(self._listed):
-            return self._listed[index]
-        number = instant >> _PAGE_BITS
-        page = self._pages.get(number)
-        if page is None:
-            page = self._pages[number] = self._page(number)
-        return page.stretches[bisect_right(page.ends, instant)]
+            found = self._listed[index]
+        else:
+            number = instant >> _PAGE_BITS
+            page = self._pages.get(number)
+            if page is None:
+                page = self._pages[number] = self._page(number)
+            found = page.stretches[bisect_right(page.ends, instant)]
+        self._recent = found
+        return found
 
     def _page(self, number: int) -> _Page:
         """Work out the stretches of one page by the rule.
@@ -123,27 +130,27 @@ def _first_by_rule(data: ZoneData, offset: int) -> Change | None:
 
 
 def _stretches(changes: Iterable[Change], *, until: int | None) -> list[Stretch]:
-    """Give the stretch after each of the changes, up to the next; the last one ends at `until`, if given."""
-    starts: list[Change] = []
-    for change in changes:
-        if not starts or starts[-1].offset != change.offset:
-            starts.append(change)
-    ends = [change.at for change in starts[1:]]
-    if until is not None:
-        ends.append(until)
-    before = starts[0].offset
+    """Give the stretch after each change, up to the next. The last one ends at `until`, or is left out."""
+    (start, offset), *later = changes
+    before = offset
     stretches = []
-    for (start, offset), end in zip(starts, ends, strict=False):
-        stretches.append(_stretch(start, min(end, WORLD_END), offset, before=before))
-        before = offset
+    for change in later:
+        if change.offset != offset:
+            stretches.append(_stretch(start, change.at, offset, before))
+            before = offset
+            start, offset = change
+    if until is not None:
+        stretches.append(_stretch(start, until, offset, before))
     return stretches
 
 
-def _stretch(start: int, end: int, offset: int, *, before: int) -> Stretch:
+def _stretch(start: int, end: int, offset: int, before: int) -> Stretch:
+    """Work out what a stretch shows; `before` is the offset until its start."""
+    end = min(end, WORLD_END)
     low = -(-max(start + offset, WORLD_START) // 60)
     high = -(-min(end + offset, WORLD_END) // 60)
     shown = -(-max(start + before, WORLD_START) // 60)
-    return Stretch(start, end, offset, low, high, shown, fresh=max(low, shown))
+    return Stretch(start, end, offset, low, high, shown, max(low, shown))
 
 
 def _year(instant: int) -> int:

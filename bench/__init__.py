@@ -1,0 +1,1 @@
+"""Benchmarks: what the budgets in the design are measured with."""
