@@ -78,7 +78,7 @@ class Cache:
             timing=schedule.timing,
             timetable=schedule.timetable,
             observed_timetable=schedule.observed_timetable,
-            edited_at=schedule.edited_at,
+            edits=schedule.edits,
             status=schedule.status,
             jobs=self._jobs.get(uid, {}),
             runs=self._runs.get(uid, {}),

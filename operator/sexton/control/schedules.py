@@ -14,12 +14,13 @@ from sexton.api.schedule_status import ObservedTiming, ScheduleStatus
 from sexton.api.supported import not_supported
 from sexton.api.times import parse_instant
 from sexton.api.validation import validate_schedule
+from sexton.deciding.view import Edits
 from sexton.kube.clock import Clock
 from sexton.timing import Recurrence, TimingError
 
 Object = dict[str, Any]
 
-TIMING_FIELDS = ("schedule", "timeZone", "dayMatching", "dst", "suspend")
+TIMING_FIELDS = ("schedule", "timeZone", "dayMatching", "dst.skipped", "dst.repeated", "suspend")
 """The fields of a spec whose edit moves the floor."""
 
 
@@ -40,7 +41,7 @@ class KnownSchedule:
     timing: ObservedTiming | None
     timetable: Recurrence | None
     observed_timetable: Recurrence | None
-    edited_at: datetime | None
+    edits: Edits
     status: ScheduleStatus
     stored_status_keys: frozenset[str]
     """The fields that the stored status has, since a patch must name those that it takes away."""
@@ -54,7 +55,6 @@ def read_schedule(obj: Object, *, clock: Clock) -> KnownSchedule:
     spec = None if faults else ScheduleSpec.model_validate(obj["spec"])
     timing = observed_timing_of(spec) if spec is not None else None
     status = _read_status(obj.get("status") or {})
-    edited_at = timing_edited_at(metadata)
     return KnownSchedule(
         namespace=namespace,
         name=name,
@@ -69,29 +69,37 @@ def read_schedule(obj: Object, *, clock: Clock) -> KnownSchedule:
         timing=timing,
         timetable=_timetable(timing, namespace=namespace, name=name),
         observed_timetable=_timetable(status.observed_timing, namespace=namespace, name=name),
-        edited_at=clock.from_server(edited_at) if edited_at is not None else None,
+        edits=edits_of(metadata, clock=clock),
         status=status,
         stored_status_keys=frozenset(obj.get("status") or {}),
     )
 
 
-def timing_edited_at(metadata: Object) -> datetime | None:
-    """Return when the timing fields were last written, as far as managedFields tell.
+def edits_of(metadata: Object, *, clock: Clock) -> Edits:
+    """Return when the spec was last written, as far as managedFields tell.
 
     An entry's time is that of its manager's last write of anything, so it may be later than the edit, never earlier.
     """
-    times = [
-        parse_instant(entry["time"])
-        for entry in metadata.get("managedFields") or ()
-        if not entry.get("subresource") and entry.get("time")
-        if _owns_timing(entry.get("fieldsV1") or {})
-    ]
-    return max(times, default=None)
+    fields: dict[str, datetime] = {}
+    for entry in metadata.get("managedFields") or ():
+        owned = (entry.get("fieldsV1") or {}).get("f:spec") or {}
+        if not owned or entry.get("subresource") or not entry.get("time"):
+            continue
+        written = clock.from_server(parse_instant(entry["time"]))
+        for path in ("", *filter(lambda path: _owns(owned, path), TIMING_FIELDS)):
+            fields[path] = max(written, fields.get(path, written))
+    return Edits(spec=fields.pop("", None), fields=fields)
 
 
-def _owns_timing(fields: Object) -> bool:
-    spec = fields.get("f:spec") or {}
-    return any(f"f:{field}" in spec for field in TIMING_FIELDS)
+def _owns(owned: Object, path: str) -> bool:
+    """Tell whether a set of fields has the one of this path, or a whole that it is in."""
+    for key in path.split("."):
+        if f"f:{key}" not in owned:
+            return False
+        owned = owned[f"f:{key}"]
+        if not owned:
+            return True
+    return True
 
 
 def _read_status(status: Object) -> ScheduleStatus:

@@ -10,7 +10,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sexton.api.run import Phase
-from sexton.api.schedule_status import RECENT_MESSAGE_LIMIT, ActiveRun, Counters, RecentRun, ScheduleStatus
+from sexton.api.schedule_status import (
+    RECENT_MESSAGE_LIMIT,
+    UNCOUNTED_LIMIT,
+    ActiveRun,
+    Counters,
+    RecentRun,
+    ScheduleStatus,
+)
 from sexton.api.times import short_duration
 from sexton.deciding.overlap import end_of
 from sexton.deciding.progress import recorded, tail
@@ -51,18 +58,17 @@ def account(view: View, *, now: datetime) -> ScheduleStatus:
     """Return the stored status with all that has happened since counted in."""
     status = view.status
     ends = ended(view, now=now)
-    new_ends = [each for each in ends if each.run.uid not in status.uncounted]
+    noted = [uid for uid in status.uncounted if any(each.run.uid == uid for each in ends)]
+    # There is room for so many notes; the ends beyond are counted once the records of these say that they are.
+    new_ends = [each for each in ends if each.run.uid not in noted][: UNCOUNTED_LIMIT - len(noted)]
     started = [run for run in tail(view, now=now) if run.window is None]
     return status.model_copy(
         update={
             "last_handled_time": recorded(view, now=now),
             "last_schedule_time": _latest(status.last_schedule_time, *(run.last_instant for run in started)),
             "counters": _counters(view, new_ends, now=now),
-            "uncounted": tuple(
-                [uid for uid in status.uncounted if any(each.run.uid == uid for each in ends)]
-                + [each.run.uid for each in new_ends]
-            ),
-            "recent_runs": _recent_runs(view, ends),
+            "uncounted": tuple(noted + [each.run.uid for each in new_ends]),
+            "recent_runs": _recent_runs(view, new_ends),
             "last_successful_time": _latest(
                 status.last_successful_time, *(each.end.at for each in new_ends if each.end.succeeded)
             ),
@@ -146,23 +152,22 @@ def _active(view: View, run: RunView) -> ActiveRun:
     )
 
 
-def _recent_runs(view: View, ends: list[Ended]) -> tuple[RecentRun, ...]:
+def _recent_runs(view: View, new_ends: list[Ended]) -> tuple[RecentRun, ...]:
     """Return the last runs that ended, newest first, those that are just ending included.
 
-    The stored list says nothing of creation, so its order is kept and what is new goes in front of it.
+    Occurrences are handled in order, so their instants sort runs by creation.
     """
-    stored = {run.name: run for run in view.status.recent_runs}
-    over = [(each.run.created_at, each.run.name, _recent_end(each)) for each in ends]
-    over += [
-        (run.created_at, run.name, _recent_window(run))
+    entries = {run.name: run for run in view.status.recent_runs}
+    entries |= {each.run.name: _recent_end(each) for each in new_ends}
+    entries |= {
+        run.name: _recent_window(run)
         for run in view.runs.values()
         if run.phase.ended and run.window is not None
-    ]
-    fresh = {name: entry for _, name, entry in sorted(over, key=lambda each: each[:2], reverse=True)}
-    renewed = [fresh.get(name, entry) for name, entry in stored.items()]
-    return tuple([entry for name, entry in fresh.items() if name not in stored] + renewed)[
-        : view.settings.recent_runs
-    ]
+    }
+    newest_first = sorted(
+        entries.values(), key=lambda run: (run.scheduled_time or view.created_at, run.name), reverse=True
+    )
+    return tuple(newest_first[: view.settings.recent_runs])
 
 
 def _recent_end(each: Ended) -> RecentRun:

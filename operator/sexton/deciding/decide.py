@@ -17,7 +17,7 @@ from sexton.deciding.due import Candidate, Missed, due
 from sexton.deciding.edits import Change, change
 from sexton.deciding.naming import run_name
 from sexton.deciding.overlap import blocker
-from sexton.deciding.progress import floor, handled, recorded, unrecorded
+from sexton.deciding.progress import floor, handled, passed, recorded, unrecorded
 from sexton.deciding.steps import (
     DeleteJob,
     EndRun,
@@ -40,7 +40,8 @@ def decide(view: View, *, now: datetime) -> Plan:
     """
     if view.deleting:
         return Plan(steps=(), wake_at=None)
-    changed = change(view, now=now)
+    # While the clocks disagree, nothing is done that a wrong idea of the time would make wrong.
+    changed = change(view, now=now) if view.clocks_agree else None
     steps: list[Step] = []
     if changed is None:
         steps += _fire(view, now=now)
@@ -106,7 +107,7 @@ def _record_missed(view: View, missed: Missed, *, now: datetime) -> RecordWindow
         return GrowWindow(
             run=before,
             window=window,
-            message=missed.message,
+            message=f"{announcing.span(window)}: {missed.message}",
             announcement=announcing.missed(missed, window=window, name=before.name),
         )
     origin = _origin(view, Candidate(scheduled_time=missed.window.first, caught_up=False))
@@ -151,8 +152,13 @@ def _record_skipped(
 
 
 def _under_the_cursor(view: View, *, now: datetime) -> RunView | None:
-    """Return the record of a window that ends where the cursor stands, which what follows may join."""
+    """Return the record of a window that ends where the cursor stands, which what follows may join.
+
+    A floor at or past the cursor keeps them apart: other times, or a pause, lie in between.
+    """
     cursor = recorded(view, now=now)
+    if cursor is None or cursor <= floor(view):
+        return None
     return next(
         (run for run in view.runs.values() if run.window is not None and run.last_instant == cursor), None
     )
@@ -180,14 +186,14 @@ def _deletions(view: View, *, now: datetime) -> Iterator[DeleteJob]:
     yield from (DeleteJob(job=job, orphan=False) for job in pruning.expired(view, now=now))
     adoptable = {job.name for job in unrecorded(view, now=now)}
     for job in view.jobs.values():
-        if job.end is None and not job.deleting and job.name not in view.runs and job.name not in adoptable:
+        known = job.name in view.runs or job.name in adoptable
+        if job.end is None and not job.deleting and not known and passed(view, job):
             yield DeleteJob(job=job, orphan=True)
 
 
 def _status(view: View, changed: Change | None, *, now: datetime) -> ScheduleStatus:
     status = account(view, now=now)
     update: dict[str, object] = {
-        "observed_generation": view.generation,
         "conditions": conditions(view, now=now),
         "description": _description(view),
         "next_schedule_times": _next_times(view, now=now),
@@ -195,6 +201,8 @@ def _status(view: View, changed: Change | None, *, now: datetime) -> ScheduleSta
     if changed is not None and changed.backlog is None:
         update["observed_timing"] = view.timing if view.actionable else None
         update["floor_time"] = changed.floor
+    if view.clocks_agree and (changed is None or changed.backlog is None):
+        update["observed_generation"] = view.generation
     return status.model_copy(update=update)
 
 

@@ -4,7 +4,11 @@ from functools import lru_cache
 
 from cron_descriptor import CasingTypeEnum, FormatError, Options, get_description
 
+from sexton.api.model import cut
 from sexton.timing import DayMatching, Recurrence
+
+DESCRIPTION_LIMIT = 1024
+"""The API server takes no longer one; an expression that lists all values of its fields would make it."""
 
 _BOTH_DAYS = ", or on "
 """How the describer joins two day fields: it knows only the rule by which one of them is enough."""
@@ -28,7 +32,8 @@ def _describe(fields: tuple[str, ...], zone: str, day_matching: DayMatching) -> 
         words = text  # words are a service; the expression itself is always true
     if day_matching is DayMatching.ALL:
         words = words.replace(_BOTH_DAYS, ", and on ")
-    return f"{words} ({zone})"
+    where = f" ({zone})"
+    return cut(words, limit=DESCRIPTION_LIMIT - len(where)) + where
 
 
 def _spelled_out(timetable: Recurrence) -> tuple[str, ...]:

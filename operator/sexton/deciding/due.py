@@ -33,7 +33,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
-    """What is due: first what is missed (it is recorded before anything later starts), then what runs."""
+    """What is due next: what is missed, since it is recorded before anything later starts, or what runs."""
 
     missed: Missed | None = None
     start: Candidate | None = None
@@ -54,21 +54,20 @@ def due(
         return Due(start=Candidate(scheduled_time=start, caught_up=False) if start else None)
     if start is None and spec.catch_up is CatchUp.LAST and not _too_late(spec, missed.last, now=now):
         older = window(timetable, after=handled, until=missed.last - RESOLUTION)
-        return Due(
-            missed=_collapsed(older, into=missed.last) if older else None,
-            start=Candidate(scheduled_time=missed.last, caught_up=True),
-        )
+        if older is not None:
+            return Due(missed=_collapsed(older, into=missed.last))
+        return Due(start=Candidate(scheduled_time=missed.last, caught_up=True))
     if spec.catch_up is CatchUp.NONE:
-        reported = Missed(window=missed, reason="CatchUpNone", message="missed, and catchUp is None")
+        # What is found within the minute and yet too late is no business of catchUp; it comes with the next decision.
+        late = window(timetable, after=handled, until=now - settings.on_time - RESOLUTION)
+        if late is not None:
+            return Due(
+                missed=Missed(window=late, reason="CatchUpNone", message="missed, and catchUp is None")
+            )
     elif start is not None:
-        reported = _collapsed(missed, into=start)
-    else:
-        reported = Missed(
-            window=missed,
-            reason="StartingDeadlineExceeded",
-            message=f"found later than startingDeadlineSeconds ({spec.starting_deadline_seconds}) allows",
-        )
-    return Due(missed=reported, start=Candidate(scheduled_time=start, caught_up=False) if start else None)
+        return Due(missed=_collapsed(missed, into=start))
+    words = f"found later than startingDeadlineSeconds ({spec.starting_deadline_seconds}) allows"
+    return Due(missed=Missed(window=missed, reason="StartingDeadlineExceeded", message=words))
 
 
 def window(timetable: Recurrence, *, after: datetime, until: datetime) -> Window | None:

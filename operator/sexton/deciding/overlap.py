@@ -23,9 +23,10 @@ def end_of(view: View, run: RunView, *, now: datetime) -> JobEnd | None:
         return None
     job = view.jobs.get(run.name)
     if job is None:
+        noted = (each.completion_time for each in view.status.recent_runs if each.name == run.name)
         return JobEnd(
             succeeded=False,
-            at=now,
+            at=next(noted, None) or now,
             reason="JobDeleted",
             message="its Job was deleted before its end was seen",
         )

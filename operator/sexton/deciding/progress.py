@@ -17,8 +17,11 @@ def floor(view: View) -> datetime:
 
 
 def credible(view: View, instant: datetime, *, now: datetime) -> bool:
-    """Tell whether an instant can have been handled: one far ahead was written by a clock that was wrong."""
-    return instant <= now + view.settings.clock_ahead
+    """Tell whether an instant can have been handled: one far ahead was written by a clock that was wrong.
+
+    While the clocks disagree it may as well be our own that is wrong, and nothing is judged by it.
+    """
+    return not view.clocks_agree or instant <= now + view.settings.clock_ahead
 
 
 def tail(view: View, *, now: datetime) -> list[RunView]:
@@ -80,3 +83,10 @@ def unrecorded(view: View, *, now: datetime) -> Iterator[JobView]:
         )
         if job.name == expected and (cursor is None or origin.scheduled_time > cursor):
             yield job
+
+
+def passed(view: View, job: JobView) -> bool:
+    """Tell whether the stored cursor has passed a Job, so that its occurrence is never due again without it."""
+    cursor = view.status.last_handled_time
+    claims_an_occurrence = job.origin.attempt == 1 and not job.origin.manual
+    return not claims_an_occurrence or (cursor is not None and job.origin.scheduled_time <= cursor)

@@ -97,6 +97,17 @@ class RunView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Edits:
+    """When the spec was last written, as far as managedFields tell."""
+
+    spec: datetime | None = None
+    """When anything in it was."""
+    fields: Mapping[str, datetime] = field(default_factory=dict)
+    """When each of the timing fields was, by its path in the spec, such as `dst.skipped`. One that nobody owns is not
+    there: somebody took it out, and nothing tells when."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class View:
     """Everything that a decision about one Schedule rests on."""
 
@@ -117,8 +128,7 @@ class View:
     timetable: Recurrence | None
     observed_timetable: Recurrence | None
     """The timetable of ``status.observedTiming``: the one that was last acted on."""
-    edited_at: datetime | None
-    """When the timing fields were last written, as far as managedFields tell."""
+    edits: Edits
     status: ScheduleStatus
     """The status as it is stored."""
     jobs: Mapping[str, JobView] = field(default_factory=dict)

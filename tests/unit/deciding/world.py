@@ -1,0 +1,428 @@
+"""What the API server would hold of one Schedule, and the people and controllers who change it. Pure, in memory.
+
+Every write of the operator is checked here against the rules, by what is stored at that moment: what `decide` was
+told or thought does not matter. The occurrences are found with nothing of Sexton's evaluator.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Final
+
+from sexton.api.faults import Fault
+from sexton.api.recurrence import observed_timing_of
+from sexton.api.run import Phase
+from sexton.api.schedule import CatchUp, ConcurrencyPolicy
+from sexton.api.schedule_status import ObservedTiming, ScheduleStatus
+from sexton.api.supported import not_supported
+from sexton.deciding import JobEnd, JobView, RunView, Settings, View
+from sexton.deciding.steps import (
+    DeleteJob,
+    EndRun,
+    GrowWindow,
+    RecordJob,
+    RecordWindow,
+    StartJob,
+    Step,
+    StoreStatus,
+)
+from sexton.deciding.view import Edits
+from unit.deciding.views import NAME, NAMESPACE, UID, spec_of, timetable_of
+
+EXPRESSIONS: Final = {"* * * * *": 1, "*/5 * * * *": 5, "*/7 * * * *": 7, "0 * * * *": 60}
+"""The expressions of random histories, and the step of their minutes."""
+
+TIMING_FIELDS: Final = ("schedule", "suspend")
+"""The timing fields that random histories edit."""
+
+MINUTE: Final = timedelta(minutes=1)
+NEVER: Final = datetime.min.replace(tzinfo=UTC)
+
+
+def fires(expression: str, after: datetime, until: datetime) -> Iterator[datetime]:
+    """Yield the instants of one of our expressions with after < t <= until."""
+    instant = after.replace(second=0, microsecond=0) + MINUTE
+    while instant <= until:
+        if instant.minute % EXPRESSIONS[expression] == 0:
+            yield instant
+        instant += MINUTE
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A span of time that begins after a floor and is governed by one timing."""
+
+    begins: datetime
+    timing: ObservedTiming | None
+
+
+@dataclass
+class World:
+    """The stored state of one Schedule, and the account of all that was ever claimed."""
+
+    now: datetime
+    fields: dict[str, object]
+    generation: int = 1
+    broken: bool = False
+    refuses_jobs: bool = False
+    """Whether the API server refuses new Jobs, as an admission policy may."""
+    status: ScheduleStatus = field(default_factory=ScheduleStatus)
+    jobs: dict[str, JobView] = field(default_factory=dict)
+    runs: dict[str, RunView] = field(default_factory=dict)
+    claims: dict[datetime, list[str]] = field(default_factory=lambda: defaultdict(list))
+    """By occurrence: what became of it, once for each time that something did."""
+    ends: list[bool] = field(default_factory=list)
+    """Of each attempt that has ended, whether it succeeded."""
+    segments: list[Segment] = field(default_factory=list)
+    lost: set[datetime] = field(default_factory=set)
+    """Occurrences whose only traces people have deleted before the cursor was stored: they may be claimed again."""
+    meddled: bool = False
+    """Whether people have deleted anything: counts no longer tell the whole then."""
+    writes: int = 0
+    serial: int = 0
+
+    def __post_init__(self) -> None:
+        self.fields = {"suspend": False, **self.fields}
+        self.spec = spec_of(**self.fields)  # type: ignore[arg-type]
+        self.created_at = self.now.replace(microsecond=0)
+        self.edits = dict.fromkeys(TIMING_FIELDS, self.created_at)
+        self.spec_written = self.created_at
+        self.timing_edited = self.created_at
+        """When the timing last changed in truth."""
+
+    # the state
+
+    def view(self, known: set[str], *, clocks_agree: bool) -> View:
+        """Return what a process sees that knows some of the records."""
+        spec = None if self.broken else self.spec
+        timing = observed_timing_of(spec) if spec else None
+        observed = self.status.observed_timing
+        return View(
+            namespace=NAMESPACE,
+            name=NAME,
+            uid=UID,
+            generation=self.generation,
+            created_at=self.created_at,
+            deleting=False,
+            spec=spec,
+            faults=(Fault("spec.schedule", "is broken"),) if self.broken else (),
+            unsupported=tuple(not_supported(spec)) if spec else (),
+            timing=timing,
+            timetable=timetable_of(timing) if timing else None,
+            observed_timetable=timetable_of(observed) if observed else None,
+            edits=Edits(spec=self.spec_written, fields=self.edits),
+            status=self.status,
+            jobs=dict(self.jobs),
+            runs={name: self.runs[name] for name in known if name in self.runs},
+            clocks_agree=clocks_agree,
+        )
+
+    @property
+    def _cursor(self) -> datetime:
+        return self.status.last_handled_time or NEVER
+
+    def copy(self) -> "World":
+        """Return the same world, to go on otherwise in."""
+        twin = copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, dict | list | set):
+                setattr(twin, name, copy(value))
+        twin.claims = defaultdict(list, {instant: list(claims) for instant, claims in self.claims.items()})
+        return twin
+
+    def live(self) -> list[JobView]:
+        """Return the Jobs that have not ended."""
+        return [job for job in self.jobs.values() if job.end is None]
+
+    def _next_serial(self) -> int:
+        self.serial += 1
+        return self.serial
+
+    # what people and controllers do
+
+    def edit(self, **changes: object) -> None:
+        """Write some fields of the spec."""
+        stamp = self.now.replace(microsecond=0)
+        self.generation += 1
+        self.spec_written = stamp
+        for key, value in changes.items():
+            if key in TIMING_FIELDS and self.fields.get(key) != value:
+                self.edits[key] = self.timing_edited = stamp
+        self.fields |= changes
+        self.spec = spec_of(**self.fields)  # type: ignore[arg-type]
+
+    def breaks(self, *, broken: bool) -> None:
+        """Let somebody break the spec, or mend it."""
+        if broken != self.broken:
+            self.broken = broken
+            self.edit()
+
+    def end_job(self, name: str, *, succeeded: bool) -> None:
+        """Let the Job controller end a Job."""
+        end = JobEnd(succeeded=succeeded, at=self.now, reason="Ended", message="it has ended")
+        self.jobs[name] = replace(self.jobs[name], end=end)
+
+    def delete_job(self, name: str) -> None:
+        """Let somebody delete a Job."""
+        self.meddled = True
+        self._loses([self.jobs.pop(name).origin.scheduled_time])
+
+    def delete_run(self, name: str) -> None:
+        """Let somebody delete a record."""
+        self.meddled = True
+        run = self.runs.pop(name)
+        self._loses(self._instants_of(run))
+        # A search for the windows behind it goes by name, and ends here.
+        for later in self.runs.values():
+            if later.window is not None and later.window.first > run.last_instant:
+                self.lost |= {each for each in self._instants_of(later) if each > self._cursor}
+
+    def _loses(self, instants: list[datetime]) -> None:
+        traced = {job.origin.scheduled_time for job in self.jobs.values()}
+        traced |= {instant for run in self.runs.values() for instant in self._instants_of(run)}
+        self.lost |= {each for each in instants if each not in traced and each > self._cursor}
+
+    def _instants_of(self, run: RunView) -> list[datetime]:
+        if run.window is None:
+            return [run.origin.scheduled_time]
+        return list(fires(run.origin.expression, run.window.first - MINUTE, run.window.last))
+
+    # what the operator writes
+
+    def write(self, step: Step, *, now: datetime) -> str | None:  # noqa: PLR0911 - one line a kind
+        """Carry out a step, as the API server and the executor would; return the name of a record to look at."""
+        self.writes += 1
+        match step:
+            case StartJob():
+                return self._start(step, now=now)
+            case RecordJob():
+                return self._record_job(step)
+            case RecordWindow():
+                return self._record_window(step, now=now)
+            case GrowWindow():
+                return self._grow_window(step)
+            case EndRun():
+                return self._end_run(step)
+            case DeleteJob():
+                return self._delete_job(step, now=now)
+            case StoreStatus():
+                self._store_status(step.status, now=now)
+                return None
+
+    def _claim(self, instant: datetime, what: str) -> None:
+        if instant in self.lost:
+            self.lost.discard(instant)
+            self.claims[instant].clear()
+        self.claims[instant].append(what)
+        assert self.claims[instant] == [what], f"{instant} is claimed twice: {self.claims[instant]}"
+
+    def _check_start(self, step: StartJob, *, now: datetime) -> None:
+        status, instant = self.status, step.origin.scheduled_time
+        spec = self.spec
+        lateness = now - instant
+        assert not self.broken, "nothing starts under a spec that is broken"
+        assert status.observed_timing == observed_timing_of(spec), (
+            "the timing is stored before anything starts"
+        )
+        assert not spec.suspend, "suspend: nothing is due"
+        assert status.floor_time is not None
+        assert instant > status.floor_time, "nothing starts at or before the floor"
+        assert instant in fires(spec.schedule, instant - MINUTE, now), (
+            "only occurrences start, and not too early"
+        )
+        assert step.origin.caught_up == (lateness > MINUTE), "on time is what is found within 60 s"
+        if step.origin.caught_up:
+            assert spec.catch_up is CatchUp.LAST, "None: missed ones are not run"
+            newest = max(fires(spec.schedule, status.floor_time, now))
+            assert instant == newest, "Last: the newest runs, and an on-time one instead if there is one"
+        if spec.starting_deadline_seconds is not None:
+            assert lateness < timedelta(seconds=spec.starting_deadline_seconds + 1), "startingDeadlineSeconds"
+        if spec.concurrency_policy is ConcurrencyPolicy.FORBID:
+            assert not self.live(), "Forbid never has two in flight"
+        unrecorded = [
+            job.name
+            for job in self.jobs.values()
+            if job.name not in self.runs and job.origin.scheduled_time > self._cursor
+        ]
+        assert not unrecorded or self.meddled, "the next start waits for the record of the one before"
+
+    def _start(self, step: StartJob, *, now: datetime) -> str | None:
+        self._check_start(step, now=now)
+        assert step.name not in self.jobs, "never two Jobs for one (uid, instant, attempt)"
+        self._claim(step.origin.scheduled_time, "fired")
+        if self.refuses_jobs:
+            return self._create(
+                RunView(
+                    name=step.name,
+                    uid=f"run-{self._next_serial()}",
+                    resource_version=self.serial,
+                    origin=step.origin,
+                    created_at=self.now,
+                    phase=Phase.PENDING,
+                    reason="JobRefused",
+                    message="denied by a policy",
+                )
+            )
+        self.jobs[step.name] = JobView(
+            name=step.name,
+            uid=f"job-{self._next_serial()}",
+            resource_version=self.serial,
+            origin=step.origin,
+            created_at=self.now,
+            end=None,
+            deleting=False,
+            ttl=None,
+        )
+        return None
+
+    def _create(self, run: RunView) -> str:
+        self.runs.setdefault(run.name, run)
+        return run.name
+
+    def _record_job(self, step: RecordJob) -> str:
+        job = step.job
+        return self._create(
+            RunView(
+                name=job.name,
+                uid=f"run-{self._next_serial()}",
+                resource_version=self.serial,
+                origin=job.origin,
+                created_at=self.now,
+                phase=Phase.RUNNING,
+                start_time=job.created_at,
+            )
+        )
+
+    def _record_window(self, step: RecordWindow, *, now: datetime) -> str:
+        if step.name in self.runs:
+            return step.name
+        run = RunView(
+            name=step.name,
+            uid=f"run-{self._next_serial()}",
+            resource_version=self.serial,
+            origin=step.origin,
+            created_at=self.now,
+            phase=step.phase,
+            reason=step.reason,
+            message=step.message,
+            completion_time=now,
+            window=step.window,
+            blocked_by=step.blocked_by,
+        )
+        for instant in self._counted(run, after=step.window.first - MINUTE, count=step.window.count):
+            self._claim(instant, str(step.phase))
+        return self._create(run)
+
+    def _grow_window(self, step: GrowWindow) -> str:
+        stored = self.runs.get(step.run.name)
+        if stored is not None and stored.resource_version == step.run.resource_version:
+            assert stored.window is not None
+            grown = replace(
+                stored,
+                resource_version=self._next_serial(),
+                window=step.window,
+                message=step.message,
+                completion_time=self.now,
+            )
+            added = step.window.count - stored.window.count
+            for instant in self._counted(grown, after=stored.window.last, count=added):
+                self._claim(instant, str(stored.phase))
+            self.runs[stored.name] = grown
+        return step.run.name
+
+    def _counted(self, run: RunView, *, after: datetime, count: int) -> list[datetime]:
+        assert run.window is not None
+        instants = list(fires(run.origin.expression, after, run.window.last))
+        assert count == len(instants), "a window's count is that of its occurrences"
+        assert instants[-1] == run.window.last
+        return instants
+
+    def _end_run(self, step: EndRun) -> str:
+        stored = self.runs.get(step.run.name)
+        if stored is not None and stored.resource_version == step.run.resource_version:
+            assert not stored.phase.ended
+            assert stored.uid in self.status.uncounted, "an end is counted before its record says so"
+            assert self._cursor >= stored.last_instant, "the cursor is stored before the end"
+            self.runs[stored.name] = replace(
+                stored,
+                resource_version=self._next_serial(),
+                phase=step.phase,
+                completion_time=step.end.at,
+            )
+            self.ends.append(step.phase is Phase.SUCCEEDED)
+        return step.run.name
+
+    def _delete_job(self, step: DeleteJob, *, now: datetime) -> str | None:
+        job, run = self.jobs[step.job.name], self.runs.get(step.job.name)
+        if step.orphan and run is not None and not run.phase.ended:
+            return run.name
+        assert self._cursor >= job.origin.scheduled_time, "kept until the cursor is stored"
+        if not step.orphan:
+            assert run is None or run.phase.ended, "kept until the end is stored"
+            assert job.end is not None
+            assert now >= job.end.at + Settings().name_kept, "kept for 10 minutes"
+        del self.jobs[job.name]
+        return None
+
+    def _store_status(self, desired: ScheduleStatus, *, now: datetime) -> None:
+        before, after = self.status, ScheduleStatus.model_validate(desired.to_wire())
+        cursor = after.last_handled_time
+        assert (after.floor_time or NEVER) >= (before.floor_time or NEVER), "the floor never goes back"
+        assert (cursor or NEVER) >= self._cursor, "the cursor never goes back"
+        if cursor is not None and not self.meddled:
+            recorded = {instant for run in self.runs.values() for instant in self._instants_of(run)}
+            unrecorded = [each for each in self.claims if each <= cursor and each not in recorded]
+            assert not unrecorded, "a write of the cursor never passes a record that is not stored"
+        noted = set(after.uncounted) - set(before.uncounted)
+        moved = (after.counters.succeeded + after.counters.failed) - (
+            before.counters.succeeded + before.counters.failed
+        )
+        assert moved == len(noted), "a run's UID is noted in the same write that counts it"
+        instants = [run.scheduled_time for run in after.recent_runs if run.scheduled_time is not None]
+        assert all(newer > older for newer, older in pairwise(instants)), "recent runs: newest first"
+        if (before.observed_timing, before.floor_time) != (after.observed_timing, after.floor_time):
+            assert after.floor_time is not None
+            edited = min(self.timing_edited, now.replace(microsecond=0))
+            assert after.floor_time >= edited, "no edit ever fires retroactively"
+            begins = max([after.floor_time, *self.claims])
+            self.segments.append(Segment(begins, after.observed_timing))
+        self.status = after
+
+    # the account
+
+    def audit(self, *, now: datetime) -> None:
+        """Check, once the operator has nothing left to do, that every occurrence has ended exactly once."""
+        ends = [*(segment.begins for segment in self.segments[1:]), now]
+        expected: set[datetime] = set()
+        for segment, until in zip(self.segments, ends, strict=True):
+            timing = segment.timing
+            if timing is not None and not timing.suspend:
+                expected |= set(fires(timing.schedule, segment.begins, until))
+        claimed = {instant for instant, claims in self.claims.items() if claims}
+        assert expected - claimed <= self.lost, f"lost: {sorted(expected - claimed - self.lost)}"
+        assert claimed <= expected, f"not due: {sorted(claimed - expected)}"
+        for job in self.live():
+            run = self.runs.get(job.name)
+            assert run, "a live Job has a record"
+            assert run.phase is Phase.RUNNING, "and an open one"
+        for run in self.runs.values():
+            if not run.phase.ended:
+                assert run.name in {job.name for job in self.live()}, "none stays open for ever"
+        if not self.meddled:
+            self._audit_counts()
+
+    def _audit_counts(self) -> None:
+        outcomes = [claims[0] for claims in self.claims.values() if claims]
+        caught_up = sum(run.origin.caught_up for run in self.runs.values() if run.window is None)
+        assert self.status.counters.model_dump(exclude={"retried", "dead_lettered"}) == {
+            "fired": outcomes.count("fired"),
+            "skipped_overlaps": outcomes.count("Skipped"),
+            "missed": outcomes.count("Missed"),
+            "succeeded": self.ends.count(True),
+            "failed": self.ends.count(False),
+            "caught_up": caught_up,
+        }, "counters are exact"
+        assert self.status.last_handled_time == max(self.claims, default=None), "the cursor"
