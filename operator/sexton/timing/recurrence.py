@@ -109,10 +109,12 @@ class Recurrence:
     def upcoming(self, instant: datetime, *, limit: int) -> list[datetime]:
         """Give the next fires after an instant, at most `limit`, each within the horizon of the previous."""
         fires: list[datetime] = []
-        following = self.after(instant)
-        while following is not None and len(fires) < limit:
+        for _ in range(limit):
+            following = self.after(instant)
+            if following is None:
+                break
             fires.append(following)
-            following = self.after(following)
+            instant = following
         return fires
 
     def between(self, start: datetime, end: datetime, *, newest_first: bool = False) -> Iterator[datetime]:

@@ -17,8 +17,10 @@ from sexton.timing import (
     Recurrence,
     Repeated,
     Skipped,
+    Zone,
     load_zone,
 )
+from sexton.timing.tzif import Change, ZoneData
 
 
 def recurrence(
@@ -202,6 +204,18 @@ def test_the_horizon_is_inclusive(text: str, zone: str, start: str, fire: str) -
     assert rule.before(at(fire)) == at(start)
 
 
+def test_forty_years_from_a_leap_day_lead_to_the_first_of_march() -> None:
+    """The year 2100 has no 29 February. A made-up zone skips midnight on each 1 March before it."""
+    changes = []
+    for year in range(2060, 2100):
+        gap = int(datetime(year, 3, 1, tzinfo=UTC).timestamp()) - 1800
+        changes += [Change(gap, 3600), Change(gap + 90 * 86400, 0)]
+    zone = Zone("made up", ZoneData(0, tuple(changes), (), rule_from=changes[-1].at))
+    rule = Recurrence(Expression.parse("0 0 1 3 *"), zone, skipped=Skipped.SKIP)
+    assert rule.after(at("2060-02-28T12:00Z")) is None
+    assert rule.after(at("2060-02-29T12:00Z")) == at("2100-03-01T00:00Z")
+
+
 def test_no_calendar_makes_anyone_wait_longer_than_the_horizon() -> None:
     """29 February on each weekday, over a whole cycle: the longest wait is 40 years, and it is met."""
     longest = 0
@@ -219,7 +233,9 @@ TOKYO, ADAK = timezone(timedelta(hours=14)), timezone(-timedelta(hours=14))
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "America/New_York", "Pacific/Kiritimati"])
-@pytest.mark.parametrize("text", ["* * * * *", "0 0 * * *", "0 0 31 12 *", "59 23 31 12 *", "59 23 1 1 *", "0 0 29 2 MON"])
+@pytest.mark.parametrize(
+    "text", ["* * * * *", "0 0 * * *", "0 0 31 12 *", "59 23 31 12 *", "59 23 1 1 *", "0 0 29 2 MON"]
+)
 def test_the_world_ends_with_9999(text: str, zone: str) -> None:
     rule = recurrence(text, zone)
     last = rule.before(datetime.max.replace(tzinfo=UTC))
