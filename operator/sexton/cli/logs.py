@@ -27,6 +27,8 @@ def configure_logging(log_format: LogFormat, *, verbose: bool) -> None:
     logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, handlers=[handler], force=True)
     for chatty in ("kopf", "asyncio", "aiohttp"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
+    # Kopf warns that it leaves signals alone in its thread: they are ours.
+    logging.getLogger("kopf._core.reactor.running").setLevel(logging.ERROR)
 
 
 def _extras(record: logging.LogRecord) -> dict[str, Any]:

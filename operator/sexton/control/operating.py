@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import signal
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -55,6 +56,8 @@ async def operate(options: Options, *, clock: Clock | None = None, stop: asyncio
         PartDied: something that must go on has ended.
     """
     clock, stop = clock or SystemClock(), stop or asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
     client = await KubeClient.connect(
         kubeconfig=options.kubeconfig,
         clock=clock,
@@ -98,47 +101,57 @@ async def _operate(client: KubeClient, options: Options, *, clock: Clock, stop: 
     if options.health_address is not None:
         parts["health"] = serve_health(health, address=options.health_address)
     tasks = [asyncio.create_task(part, name=name) for name, part in parts.items()]
+    stopping = asyncio.create_task(stop.wait(), name="stop")
     try:
         # Jobs and open records first, Schedules after: a decision must not be taken on half of what is stored.
-        synced = asyncio.gather(
-            definitions_installed(client, namespaces=options.namespaces),
-            *(reflector.synced.wait() for reflector in reflectors),
-        )
-        await _first(synced, stop, tasks)
-        if not stop.is_set():
+        synced = asyncio.create_task(_synced(client, reflectors, options.namespaces), name="first lists")
+        if await _first(synced, stopping, tasks):
             log.info(
                 "operator started", extra={"server": client.host, "namespaces": list(options.namespaces)}
             )
-            schedules = asyncio.create_task(
-                watch_schedules(cache, client, namespaces=options.namespaces, stop=stop, ready=watching),
-                name="schedules",
+            schedules = watch_schedules(
+                cache, client, namespaces=options.namespaces, stop=stop, ready=watching
             )
-            await _first(schedules, stop, tasks)
+            tasks.append(asyncio.create_task(schedules, name="schedules"))
+            await _first(None, stopping, tasks)
         log.info("operator stopping")
-        await asyncio.wait_for(queue.drain(), timeout=options.request_timeout_seconds)
-        await asyncio.wait_for(events.drain(), timeout=options.request_timeout_seconds)
+        async with asyncio.timeout(options.request_timeout_seconds):
+            await queue.drain()
+            await events.drain()
     finally:
+        stop.set()
         for task in tasks:
-            task.cancel()
+            if task.get_name() != "schedules":  # that one ends by itself, when Kopf has
+                task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _first(awaited: asyncio.Future[Any], stop: asyncio.Event, tasks: list[asyncio.Task[None]]) -> None:
-    """Wait for a thing, unless something that must go on ends before, or it is time to stop."""
-    stopping = asyncio.ensure_future(stop.wait())
-    try:
-        done, _ = await asyncio.wait({awaited, stopping, *tasks}, return_when=asyncio.FIRST_COMPLETED)
-        for task in tasks:
-            if task in done:
-                raise PartDied(f"{task.get_name()} has ended") from task.exception()
-        if awaited in done or not stop.is_set():
-            await awaited
-        elif isinstance(awaited, asyncio.Task):
-            await awaited  # it has been told to stop, too
-        else:
-            awaited.cancel()
-    finally:
-        stopping.cancel()
+async def _synced(client: KubeClient, reflectors: list[Reflector], namespaces: tuple[str, ...]) -> None:
+    await definitions_installed(client, namespaces=namespaces)
+    for reflector in reflectors:
+        await reflector.synced.wait()
+
+
+async def _first(
+    awaited: asyncio.Task[None] | None, stopping: asyncio.Task[Any], tasks: list[asyncio.Task[None]]
+) -> bool:
+    """Wait for something, and tell whether it came before it was time to stop.
+
+    Raises:
+        PartDied: what must go on has ended before both.
+    """
+    also = {awaited} if awaited is not None else set()
+    done, _ = await asyncio.wait({stopping, *also, *tasks}, return_when=asyncio.FIRST_COMPLETED)
+    if stopping in done:
+        for task in also:
+            task.cancel()
+        return False
+    for task in tasks:
+        if task in done:
+            raise PartDied(f"{task.get_name()} has ended") from task.exception()
+    for task in also:
+        await task
+    return True
 
 
 def _reflectors(

@@ -6,6 +6,7 @@ no events of Kopf's own, no peering (the Lease will decide who leads).
 
 import asyncio
 import logging
+import threading
 from collections.abc import Collection
 from typing import Any
 
@@ -23,21 +24,26 @@ log = logging.getLogger(__name__)
 DEFINITIONS_INTERVAL_SECONDS = 1.0
 
 
-def registry_for(cache: Cache, client: KubeClient) -> kopf.OperatorRegistry:
-    """Return the handlers."""
-    registry = kopf.OperatorRegistry()
+def registry_for(cache: Cache, client: KubeClient, *, ready: asyncio.Event) -> kopf.OperatorRegistry:
+    """Return the handlers; they run in Kopf's thread, and what they find goes to the loop that we are in now."""
+    registry, loop = kopf.OperatorRegistry(), asyncio.get_running_loop()
 
     @kopf.on.login(registry=registry)
     async def login(**_: object) -> kopf.ConnectionInfo:
-        return await client.connection_info(kopf.ConnectionInfo)
+        found = asyncio.run_coroutine_threadsafe(client.connection_info(kopf.ConnectionInfo), loop)
+        return await asyncio.wrap_future(found)
+
+    @kopf.on.startup(registry=registry)
+    async def started(**_: object) -> None:
+        loop.call_soon_threadsafe(ready.set)
 
     @kopf.on.event(GROUP, VERSION, SCHEDULE_PLURAL, registry=registry)
     async def schedule_event(event: kopf.RawEvent, **_: object) -> None:
         obj: dict[str, Any] = dict(event["object"])
         if event["type"] == "DELETED":
-            cache.schedule_gone(obj["metadata"]["uid"])
+            loop.call_soon_threadsafe(cache.schedule_gone, obj["metadata"]["uid"])
         else:
-            cache.schedule_seen(obj)
+            loop.call_soon_threadsafe(cache.schedule_seen, obj)
 
     return registry
 
@@ -63,16 +69,33 @@ async def watch_schedules(
     stop: asyncio.Event,
     ready: asyncio.Event,
 ) -> None:
-    """Follow the Schedules of some namespaces (none named: of all) until told to stop, or a signal says so."""
-    await kopf.operator(
-        registry=registry_for(cache, client),
-        settings=settings_for(),
-        standalone=True,
-        clusterwide=not namespaces,
-        namespaces=list(namespaces),
-        stop_flag=stop,
-        ready_flag=ready,
-    )
+    """Follow the Schedules of some namespaces (none named: of all) until told to stop.
+
+    Kopf has a thread and a loop of its own: when it stops, it takes every task of its loop for its own, waits for
+    them and cancels them.
+    """
+    registry, stop_kopf = registry_for(cache, client, ready=ready), threading.Event()
+
+    def follow() -> None:
+        asyncio.run(
+            kopf.operator(
+                registry=registry,
+                settings=settings_for(),
+                standalone=True,
+                clusterwide=not namespaces,
+                namespaces=list(namespaces),
+                stop_flag=stop_kopf,
+            )
+        )
+
+    following = asyncio.ensure_future(asyncio.to_thread(follow))
+    stopping = asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait({following, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        stop_kopf.set()
+        stopping.cancel()
+        await following
 
 
 async def definitions_installed(client: KubeClient, *, namespaces: Collection[str]) -> None:
