@@ -2,12 +2,21 @@
 
 import contextlib
 import time
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sexton.timing import MACROS, Expression, ExpressionError, InvalidExpression, NeverFires
+from sexton.timing import (
+    MACROS,
+    Expression,
+    ExpressionError,
+    InvalidExpression,
+    NeverFires,
+    Recurrence,
+    load_zone,
+)
 from sexton.timing.fields import DAY_OF_MONTH, DAY_OF_WEEK, HOUR, MINUTE, MONTH, Grammar, Special
 
 NAME = "team-a/nightly-report"
@@ -350,6 +359,7 @@ def test_hashes_spread() -> None:
     assert len(hours_at_minute_0) > 12
 
 
+FIELDS = ["*", "*/7", "1", "H", "L", "2-3", "FRI", "5#5", "31"]
 ATOMS = st.sampled_from(
     [
         *"*?/-,#LWHR()@ \t\n",
@@ -368,7 +378,12 @@ ATOMS = st.sampled_from(
 )
 
 
-@given(st.lists(ATOMS, max_size=40).map("".join) | st.text(max_size=600), st.sampled_from([None, NAME]))
+@given(
+    st.lists(ATOMS, max_size=40).map("".join)
+    | st.text(max_size=600)
+    | st.lists(st.sampled_from(FIELDS), min_size=5, max_size=5).map(" ".join),
+    st.sampled_from([None, NAME]),
+)
 @example("*/" + "9" * 510, None)
 @example("9" * 505 + " * * *", None)
 @example("," * 512, None)
@@ -376,6 +391,7 @@ ATOMS = st.sampled_from(
 def test_any_text_is_an_expression_or_refused(text: str, hash_key: str | None) -> None:
     try:
         expression = Expression.parse(text, hash_key=hash_key)
+        rule = Recurrence(expression, load_zone("Europe/Berlin"))
     except ExpressionError as refusal:
         detail = refusal.detail
     else:
@@ -383,6 +399,7 @@ def test_any_text_is_an_expression_or_refused(text: str, hash_key: str | None) -
         assert all((expression.minutes, expression.hours, expression.months))
         assert all(field.values or field.specials for field in values)
         assert [field.values >> bits for field, bits in zip(values, (32, 7), strict=True)] == [0, 0]
+        assert rule.after(datetime(2026, 1, 1, tzinfo=UTC)) is not None
         return
     assert detail.startswith(("it never fires: ", "Invalid cron expression: "))
     assert detail.isprintable()
