@@ -101,7 +101,7 @@ class Zone:
     def _page(self, number: int) -> _Page:
         """Work out the stretches of one page by the rule.
 
-        Two changes lie between the start of the last year and the page, so each stretch has one before it.
+        The changes of the year before are among them, so that of each stretch it is known what it follows.
         """
         start = number << _PAGE_BITS
         end = min(start + (1 << _PAGE_BITS), WORLD_END)
