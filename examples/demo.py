@@ -34,7 +34,9 @@ LONGEST_WAIT_SECONDS = 240.0
 def main() -> None:
     """Run the demonstration."""
     keep = os.environ.get("KEEP", "") not in ("", "0")
-    say("starting a Kubernetes cluster on this machine (the first time, its programs are built: some minutes)")
+    say(
+        "starting a Kubernetes cluster on this machine (the first time, its programs are built: some minutes)"
+    )
     with kept_cluster() if keep else Cluster.start() as cluster:
         demonstrate(cluster)
         if keep:
@@ -71,13 +73,24 @@ def demonstrate(cluster: Cluster) -> None:
         say("what is wrong with the other two:")
         show(cluster, "get", "events", "--field-selector=type=Warning,involvedObject.kind=Schedule", *COLUMNS)
         say("when nightly-report runs next, in its own zone, across the next change of its clocks:")
-        sexton("next", "30 2 * * *", "--time-zone", "Europe/Berlin", "--from", "2027-03-26T00:00:00Z", "--count", "4")
+        sexton(
+            "next",
+            "30 2 * * *",
+            "--time-zone",
+            "Europe/Berlin",
+            "--from",
+            "2027-03-26T00:00:00Z",
+            "--count",
+            "4",
+        )
         if cluster.node_kind == "real":
             job = newest_job(cluster, "greeting")
             say(f"the log of {job}:")
             show(cluster, "logs", f"job/{job}")
         else:
-            say("there are no logs to show: the pods of this cluster are simulated (a real node needs root on Linux)")
+            say(
+                "there are no logs to show: the pods of this cluster are simulated (a real node needs root on Linux)"
+            )
 
 
 @contextmanager
@@ -85,7 +98,16 @@ def operator(cluster: Cluster) -> Iterator[None]:
     """Run the operator, as a process beside the cluster."""
     address = free_address()
     log = cluster.folder / "logs" / "operator.log"
-    command = [sys.executable, "-m", "sexton", "run", "--kubeconfig", cluster.kubeconfig, "--health-address", address]
+    command = [
+        sys.executable,
+        "-m",
+        "sexton",
+        "run",
+        "--kubeconfig",
+        cluster.kubeconfig,
+        "--health-address",
+        address,
+    ]
     say(f"starting the operator: sexton run --kubeconfig … --health-address {address}")
     with log.open("wb") as lines, subprocess.Popen(command, stderr=lines) as process:  # noqa: S603 - our own
         try:
@@ -109,7 +131,7 @@ def ready(process: "subprocess.Popen[bytes]", address: str, log: Path) -> bool:
     if process.poll() is not None:
         raise SystemExit(f"the operator has died:\n{log.read_text()}")
     try:
-        with urllib.request.urlopen(f"http://{address}/readyz", timeout=5) as answer:  # noqa: S310 - our own
+        with urllib.request.urlopen(f"http://{address}/readyz", timeout=5) as answer:
             return bool(answer.status == http.HTTPStatus.OK)
     except (urllib.error.URLError, ConnectionError):
         return False

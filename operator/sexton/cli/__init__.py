@@ -1,1 +1,1 @@
-"""cli"""
+"""The commands: one module each."""

@@ -11,14 +11,21 @@ from sexton.cli.logs import LogFormat, configure_logging
 
 Namespaces = Annotated[
     list[str],
-    typer.Option("--namespace", "-n", envvar="SEXTON_NAMESPACES", help="Look after this namespace only (may be repeated)."),
+    typer.Option(
+        "--namespace",
+        "-n",
+        envvar="SEXTON_NAMESPACES",
+        help="Look after this namespace only (may be repeated).",
+    ),
 ]
 AllNamespaces = Annotated[
     bool, typer.Option("--all-namespaces", "-A", help="Look after all namespaces (the default).")
 ]
 Kubeconfig = Annotated[
     str | None,
-    typer.Option(envvar="KUBECONFIG", help="How to reach the API server; inside a pod the service account will do."),
+    typer.Option(
+        envvar="KUBECONFIG", help="How to reach the API server; inside a pod the service account will do."
+    ),
 ]
 Workers = Annotated[
     int, typer.Option(envvar="SEXTON_WORKERS", min=1, max=1000, help="Schedules worked on at once.")
@@ -31,7 +38,9 @@ Health = Annotated[
 ]
 Timeout = Annotated[
     float,
-    typer.Option(envvar="SEXTON_REQUEST_TIMEOUT", min=1.0, max=60.0, help="Seconds after which a request is given up."),
+    typer.Option(
+        envvar="SEXTON_REQUEST_TIMEOUT", min=1.0, max=60.0, help="Seconds after which a request is given up."
+    ),
 ]
 NameKept = Annotated[
     float,
@@ -43,24 +52,25 @@ NameKept = Annotated[
 ]
 Relist = Annotated[
     float,
-    typer.Option(envvar="SEXTON_RELIST_SECONDS", min=1.0, help="Seconds between two full lists of what is watched."),
+    typer.Option(
+        envvar="SEXTON_RELIST_SECONDS", min=1.0, help="Seconds between two full lists of what is watched."
+    ),
 ]
 
 
-def run(  # noqa: PLR0913 - one parameter an option
+def run(  # noqa: PLR0913, PLR0917 - one parameter an option, which Typer passes by name
     namespace: Namespaces = [],  # noqa: B006 - Typer's way; nobody changes it
-    all_namespaces: AllNamespaces = False,  # noqa: FBT002
+    all_namespaces: AllNamespaces = False,
     kubeconfig: Kubeconfig = None,
     workers: Workers = 64,
     log_format: Format = LogFormat.TEXT,
-    verbose: Verbose = False,  # noqa: FBT002
+    verbose: Verbose = False,
     health_address: Health = None,
     request_timeout: Timeout = 10.0,
     name_kept: NameKept = 600.0,
     relist: Relist = 300.0,
 ) -> None:
     """Run the operator: start the Jobs of Schedules on time, and keep the account of them."""
-    # Not at the top: the other commands must not wait for the Kubernetes client to load.
     from sexton.control.operating import Options, PartDied, operate
     from sexton.deciding import Settings
     from sexton.kube.watching import Pace
