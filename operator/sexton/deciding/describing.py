@@ -1,5 +1,6 @@
 """An expression in words, with its zone, for `kubectl describe`."""
 
+import re
 from functools import lru_cache
 
 from cron_descriptor import CasingTypeEnum, FormatError, Options, get_description
@@ -9,6 +10,9 @@ from sexton.timing import DayMatching, Recurrence
 
 DESCRIPTION_LIMIT = 1024
 """The API server takes no longer one; an expression that lists all values of its fields would make it."""
+
+_SPECIAL = re.compile(r"L|LW|[0-9]+W|\?|.+#[1-5]|([0-7]|SUN|MON|TUE|WED|THU|FRI|SAT)L", re.IGNORECASE)
+"""An item of a day field that stands for other days in other months."""
 
 _BOTH_DAYS = ", or on "
 """How the describer joins two day fields: it knows only the rule by which one of them is enough."""
@@ -27,7 +31,7 @@ def _describe(fields: tuple[str, ...], zone: str, day_matching: DayMatching) -> 
     options.locale_code = "en_US"
     text = " ".join(fields)
     try:
-        words = get_description(text, options)
+        words = text if any(map(_beyond_words, fields)) else get_description(text, options)
     except FormatError:
         words = text  # words are a service; the expression itself is always true
     if day_matching is DayMatching.ALL:
@@ -36,8 +40,13 @@ def _describe(fields: tuple[str, ...], zone: str, day_matching: DayMatching) -> 
     return cut(words, limit=DESCRIPTION_LIMIT - len(where)) + where
 
 
+def _beyond_words(field: str) -> bool:
+    """Tell whether the describer would say less than is true: of a list with `L`, `W` or `#` it drops some."""
+    return "," in field and any(_SPECIAL.fullmatch(item) for item in field.split(","))
+
+
 def _spelled_out(timetable: Recurrence) -> tuple[str, ...]:
-    """Return the five fields with the values that `H` stands for in this Schedule."""
+    """Return the five fields with the values that `H`, and a step in a list, stand for in this Schedule."""
     expression = timetable.expression
     masks = (
         expression.minutes,
@@ -47,9 +56,14 @@ def _spelled_out(timetable: Recurrence) -> tuple[str, ...]:
         expression.weekdays.values,
     )
     return tuple(
-        _listed(mask) if "H" in text.upper().replace("THU", "") else text
+        _listed(mask) if _is_to_be_listed(text) else text
         for text, mask in zip(expression.fields, masks, strict=True)
     )
+
+
+def _is_to_be_listed(field: str) -> bool:
+    drawn = "H" in field.upper().replace("THU", "")
+    return (drawn or ("," in field and "/" in field)) and not _beyond_words(field)
 
 
 def _listed(mask: int) -> str:

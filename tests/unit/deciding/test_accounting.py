@@ -1,0 +1,251 @@
+"""The status: counters that are exact, the last runs, and all of it in bounds that the API server accepts."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from sexton.api.run import Phase
+from sexton.api.schedule_status import UNCOUNTED_LIMIT, Counters, RecentRun, ScheduleStatus
+from sexton.deciding import JobView, RunView, View, decide
+from sexton.deciding.steps import EndRun, StoreStatus
+from unit.deciding.views import at, job, name_of, run, schedule, step, steps, window
+
+COUNTED: dict[str, tuple[View, dict[str, int]]] = {
+    "a start": (
+        schedule(handled="10:00", runs=[run("10:05")], jobs=[job("10:05")]),
+        {"fired": 1},
+    ),
+    "a catch-up": (
+        schedule(handled="10:00", runs=[run("10:05", caught_up=True)], jobs=[job("10:05")]),
+        {"fired": 1, "caught_up": 1},
+    ),
+    "a start that was refused is an attempt that failed": (
+        schedule(handled="10:00", runs=[run("10:05", Phase.PENDING, reason="JobRefused")]),
+        {"fired": 1, "failed": 1},
+    ),
+    "a skip": (
+        schedule(handled="10:00", runs=[window("10:05", "10:10", count=2, phase=Phase.SKIPPED)]),
+        {"skipped_overlaps": 2},
+    ),
+    "missed ones": (
+        schedule(handled="10:00", runs=[window("10:05", "10:20", count=4, phase=Phase.MISSED)]),
+        {"missed": 4},
+    ),
+    "a window that has grown past the cursor counts by what it grew": (
+        schedule(handled="10:10", runs=[window("10:05", "10:20", count=4, phase=Phase.MISSED)]),
+        {"missed": 2},
+    ),
+    "a window under the cursor has been counted": (
+        schedule(handled="10:20", runs=[window("10:05", "10:20", count=4, phase=Phase.MISSED)]),
+        {},
+    ),
+    "a first start, before there is a cursor": (
+        schedule(runs=[run("10:05")], jobs=[job("10:05")]),
+        {"fired": 1},
+    ),
+    "an end": (
+        schedule(handled="10:05", runs=[run("10:05")], jobs=[job("10:05", ended="10:06")]),
+        {"succeeded": 1},
+    ),
+    "an end that has been counted": (
+        schedule(
+            handled="10:05",
+            runs=[run("10:05")],
+            jobs=[job("10:05", ended="10:06")],
+            stored={"uncounted": ("run-10:05",)},
+        ),
+        {},
+    ),
+    "a manual run is no fire, and its end counts": (
+        schedule(
+            handled="10:05",
+            runs=[run("10:07", manual=True)],
+            jobs=[job("10:07", ended="10:08", succeeded=False, manual=True)],
+        ),
+        {"failed": 1},
+    ),
+    "a start and its end at once": (
+        schedule(handled="10:00", runs=[run("10:05")], jobs=[job("10:05", ended="10:05:30")]),
+        {"fired": 1, "succeeded": 1},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_what_counts(name: str) -> None:
+    """Rule: a run's UID is noted in the same status write that counts it."""
+    view, moved = COUNTED[name]
+    view = replace(view, status=view.status.model_copy(update={"counters": Counters(fired=7, missed=3)}))
+    plan = decide(view, now=at("10:21"))
+    stored = next((each.status for each in steps(plan, StoreStatus)), view.status)
+    expected = {"fired": 7, "missed": 3}
+    for counter, count in moved.items():
+        expected[counter] = expected.get(counter, 0) + count
+    assert stored.counters == Counters(**expected)
+    noted = set(stored.uncounted) - set(view.status.uncounted)
+    assert len(noted) == moved.get("succeeded", 0) + moved.get("failed", 0)
+
+
+def test_a_note_is_dropped_once_the_record_says_that_it_has_ended() -> None:
+    """Rule: dropped from there once its record says that it has ended; that alone is not worth a write."""
+    ended = run("10:05", Phase.SUCCEEDED)
+    view = schedule(handled="10:05", runs=[ended], jobs=[job("10:05", ended="10:06")])
+    settled = step(decide(view, now=at("10:07")), StoreStatus).status
+    noted = settled.model_copy(update={"uncounted": ("run-10:05",)})
+    assert decide(replace(view, status=noted), now=at("10:07")).steps == ()
+    later = replace(view, status=noted, jobs={}, generation=2)
+    assert step(decide(later, now=at("10:07")), StoreStatus).status.uncounted == ()
+
+
+def test_more_ends_at_once_than_notes_have_room_are_counted_in_turns() -> None:
+    """Three hundred runs that ended while no operator ran: a list that is too long would be refused for ever."""
+    names = [f"{9 + minute // 60:02}:{minute % 60:02}" for minute in range(300)]
+    view = schedule(
+        "* * * * *",
+        created="08:00",
+        handled="15:00",
+        concurrency_policy="Allow",
+        runs=[run(each) for each in names],
+        jobs=[job(each, ended="14:30") for each in names],
+        suspend=True,
+    )
+    now = at("15:00:30")
+    ended = 0
+    for _ in range(4):
+        plan = decide(view, now=now)
+        for stored in steps(plan, StoreStatus):
+            assert ScheduleStatus.model_validate(stored.status.to_wire()) == stored.status
+            assert len(stored.status.uncounted) <= UNCOUNTED_LIMIT
+            view = replace(view, status=stored.status)
+        for end in steps(plan, EndRun):
+            ended += 1
+            view = replace(
+                view, runs={name: each for name, each in view.runs.items() if name != end.run.name}
+            )
+    assert ended == 300
+    assert view.status.counters.succeeded == 300
+
+
+def _ended(
+    scheduled: str, *, created: str | None = None, ended: str, succeeded: bool = True
+) -> tuple[RunView, JobView]:
+    return run(scheduled, created=created), job(scheduled, created=created, ended=ended, succeeded=succeeded)
+
+
+def test_recent_runs_are_newest_first_whatever_ended_last() -> None:
+    """Rule: newest first by creation. Under Allow an old run may end after younger ones."""
+    listed = tuple(
+        RecentRun(name=name_of(each), scheduled_time=at(each), outcome=Phase.SUCCEEDED)
+        for each in ("10:10", "10:05")
+    )
+    slow, itself = _ended("10:00", ended="10:12")
+    view = schedule(handled="10:10", runs=[slow], jobs=[itself], stored={"recent_runs": listed})
+    recent = step(decide(view, now=at("10:13")), StoreStatus).status.recent_runs
+    assert [each.scheduled_time for each in recent] == [at("10:10"), at("10:05"), at("10:00")]
+
+
+def test_recent_runs_are_ten() -> None:
+    listed = tuple(
+        RecentRun(name=f"run-{hour}", scheduled_time=at(f"{hour:02}:00"), outcome=Phase.SUCCEEDED)
+        for hour in range(9, -1, -1)
+    )
+    ended, itself = _ended("10:00", ended="10:03")
+    view = schedule(
+        created="00:00", handled="10:00", runs=[ended], jobs=[itself], stored={"recent_runs": listed}
+    )
+    recent = step(decide(view, now=at("10:04")), StoreStatus).status.recent_runs
+    assert [each.scheduled_time for each in recent] == [at(f"{hour:02}:00") for hour in range(10, 0, -1)]
+
+
+def test_what_recent_runs_tell() -> None:
+    begun, itself = _ended("10:00", created="10:00:01", ended="10:03", succeeded=False)
+    failure = replace(itself, end=replace(itself.end, message="x" * 5000)) if itself.end else itself
+    skipped = window("10:05", "10:10", count=2, phase=Phase.SKIPPED, blocked_by=begun.name)
+    view = schedule(handled="10:10", runs=[begun, skipped], jobs=[failure])
+    skip, run_ = step(decide(view, now=at("10:11")), StoreStatus).status.recent_runs
+    assert (skip.outcome, skip.count, skip.reason, skip.duration) == (Phase.SKIPPED, 2, "RunInFlight", None)
+    assert (run_.outcome, run_.duration, run_.reason) == (Phase.FAILED, "2m59s", "BackoffLimitExceeded")
+    assert (run_.start_time, run_.completion_time) == (at("10:00:01"), at("10:03"))
+    assert len(run_.message or "") <= 256
+
+
+def test_a_deleted_job_is_dated_by_when_it_was_noticed_and_stays_so() -> None:
+    """The time of it is known to nobody: if it moved with each decision, there would be a write for each."""
+    view = schedule(handled="10:00", runs=[run("10:00")])
+    stored = step(decide(view, now=at("10:02:11.5")), StoreStatus).status
+    assert stored.last_failed_time == at("10:02:11.5")
+    plan = decide(replace(view, status=stored), now=at("10:03:44"))
+    assert step(plan, EndRun).end.at == at("10:02:11.5")
+    assert not steps(plan, StoreStatus)
+
+
+FAILURES = {
+    "a failure counts up": ([("10:00", "10:01", False)], 2, 3),
+    "a success counts down to nothing": ([("10:00", "10:01", True)], 2, 0),
+    "in the order of their ends": ([("10:00", "10:09", False), ("10:05", "10:06", True)], 2, 1),
+    "and not of their starts": ([("10:00", "10:09", True), ("10:05", "10:06", False)], 2, 0),
+}
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_consecutive_failures(name: str) -> None:
+    ends, before, after = FAILURES[name]
+    pairs = [_ended(scheduled, ended=ended, succeeded=succeeded) for scheduled, ended, succeeded in ends]
+    view = schedule(
+        handled="10:05",
+        runs=[each for each, _ in pairs],
+        jobs=[each for _, each in pairs],
+        stored={"consecutive_failures": before},
+    )
+    assert step(decide(view, now=at("10:09:30")), StoreStatus).status.consecutive_failures == after
+
+
+def test_the_last_times() -> None:
+    good, good_job = _ended("10:00", ended="10:03")
+    bad, bad_job = _ended("10:05", ended="10:06", succeeded=False)
+    missed = window("10:10", "10:15", count=2, phase=Phase.MISSED)
+    view = schedule(
+        handled="10:00",
+        runs=[good, bad, missed],
+        jobs=[good_job, bad_job],
+        stored={"last_successful_time": at("09:00"), "last_schedule_time": at("10:00")},
+    )
+    stored = step(decide(view, now=at("10:16")), StoreStatus).status
+    assert stored.last_schedule_time == at("10:05"), (
+        "the newest that was started, not the newest that was handled"
+    )
+    assert stored.last_handled_time == at("10:15")
+    assert (stored.last_successful_time, stored.last_failed_time) == (at("10:03"), at("10:06"))
+
+
+def test_a_settled_status_is_left_alone() -> None:
+    """A decision after which nothing happens is the same again, a moment later as well."""
+    view = schedule(handled="10:05", runs=[run("10:05")], jobs=[job("10:05")])
+    stored = step(decide(view, now=at("10:05:02")), StoreStatus).status
+    for later in (2, 3, 200):
+        assert decide(replace(view, status=stored), now=at("10:05") + timedelta(seconds=later)).steps == ()
+
+
+def test_next_times_are_listed_under_suspend_too() -> None:
+    """Rule: nothing is due, next times are still listed (marked)."""
+    for suspended in (False, True):
+        view = schedule(handled="10:00", suspend=suspended)
+        stored = step(decide(view, now=at("10:03")), StoreStatus).status
+        assert stored.next_schedule_times == tuple(at(f"10:{minute:02}") for minute in (5, 10, 15, 20, 25))
+        (marked,) = [each.status for each in stored.conditions if each.type == "Suspended"]
+        assert (marked == "True") == suspended
+
+
+def test_a_schedule_that_cannot_be_acted_on_has_no_next_times() -> None:
+    view = schedule(
+        handled="10:00", generation=2, stored={"next_schedule_times": (at("10:05"),)}, catch_up="All"
+    )
+    plan = decide(view, now=at("10:03"))
+    assert step(plan, StoreStatus).status.next_schedule_times == ()
+    assert plan.wake_at is None
+
+
+def test_it_wakes_for_the_next_instant() -> None:
+    assert decide(schedule(handled="10:00"), now=at("10:03")).wake_at == at("10:05")
+    assert decide(schedule(handled="10:05"), now=at("10:05")).wake_at == at("10:10")

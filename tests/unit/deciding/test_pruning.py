@@ -1,0 +1,143 @@
+"""Which Jobs go, and when: "nor sooner than 10 minutes after its end"; limits, 0 included; the template's ttl."""
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+import pytest
+
+from sexton.deciding import JobView, RunView, Settings, View, decide
+from sexton.deciding.steps import DeleteJob
+from unit.deciding.views import at, job, run, schedule, steps
+
+
+def ended(scheduled: str, *, succeeded: bool = True, ttl: int | None = None) -> JobView:
+    """Return a Job that ended a minute after its instant."""
+    last = (at(scheduled) + timedelta(minutes=1)).strftime("%H:%M")
+    return job(
+        scheduled, ended=last, succeeded=succeeded, ttl=timedelta(seconds=ttl) if ttl is not None else None
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """Jobs that have ended, and which of them go at 12:00."""
+
+    jobs: list[JobView]
+    goes: tuple[str, ...] = ()
+    next: str | None = None
+    """When the next one goes."""
+    successful: int = 3
+    failed: int = 1
+    runs: tuple[RunView, ...] = ()
+    handled: str = "11:59"
+
+
+CASES = {
+    "three that succeeded are kept": Case(jobs=[ended("11:00"), ended("10:00"), ended("09:00")]),
+    "the fourth goes": Case(
+        jobs=[ended("11:00"), ended("10:00"), ended("09:00"), ended("08:00")], goes=("08:00",)
+    ),
+    "one that failed is kept": Case(jobs=[ended("11:00", succeeded=False), ended("10:00")]),
+    "the second that failed goes": Case(
+        jobs=[ended("11:00", succeeded=False), ended("10:00", succeeded=False)], goes=("10:00",)
+    ),
+    "each kind has its own limit": Case(
+        jobs=[
+            ended("11:00", succeeded=False),
+            ended("10:00"),
+            ended("09:00", succeeded=False),
+            ended("08:00"),
+        ],
+        successful=1,
+        goes=("09:00", "08:00"),
+    ),
+    "0 keeps none": Case(
+        jobs=[ended("11:00"), ended("10:00", succeeded=False)],
+        successful=0,
+        failed=0,
+        goes=("10:00", "11:00"),
+    ),
+    "0 keeps them for 10 minutes": Case(jobs=[ended("11:50")], successful=0, next="12:01"),
+    "exactly 10 minutes": Case(jobs=[ended("11:49")], successful=0, goes=("11:49",)),
+    "beyond the limit, within the 10 minutes": Case(
+        jobs=[ended("11:58"), ended("11:57"), ended("11:56"), ended("11:55")], next="12:06"
+    ),
+    "ttl over": Case(jobs=[ended("11:00", ttl=1800)], goes=("11:00",)),
+    "ttl not over": Case(jobs=[ended("11:50", ttl=1800)], next="12:21"),
+    "ttl 0 waits for the 10 minutes all the same": Case(jobs=[ended("11:55", ttl=0)], next="12:06"),
+    "ttl 0 and the 10 minutes over": Case(jobs=[ended("11:30", ttl=0)], goes=("11:30",)),
+    "ttl longer than the limit allows": Case(
+        jobs=[ended("11:00", ttl=999_999)], successful=0, goes=("11:00",)
+    ),
+    "a live one stays": Case(
+        jobs=[job("08:00"), ended("11:00")], runs=(run("08:00"),), successful=0, goes=("11:00",)
+    ),
+    "its record is open: its end is not stored": Case(
+        jobs=[ended("10:00")], runs=(run("10:00"),), successful=0
+    ),
+    "the cursor has not passed it": Case(jobs=[ended("10:00")], handled="09:55", successful=0),
+    "it is going already": Case(jobs=[replace(ended("10:00"), deleting=True)], successful=0),
+    "one that is going counts among those that are kept, it is not gone yet": Case(
+        jobs=[replace(ended("11:00"), deleting=True), ended("10:00"), ended("09:00")],
+        successful=2,
+        goes=("09:00",),
+    ),
+    "retries and manual ones have no say in the cursor": Case(
+        jobs=[
+            job("11:58", created="10:00", ended="10:01", attempt=2),
+            job("11:59", created="10:02", ended="10:03", manual=True, name="by-hand"),
+        ],
+        handled="09:00",
+        successful=0,
+        goes=("11:58", "11:59"),
+    ),
+}
+
+
+def _view(case: Case) -> View:
+    return schedule(
+        "0 0 1 1 *",
+        created="00:00",
+        handled=case.handled,
+        jobs=case.jobs,
+        runs=case.runs,
+        successful_jobs_history_limit=case.successful,
+        failed_jobs_history_limit=case.failed,
+    )
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_which_jobs_go(name: str) -> None:
+    case = CASES[name]
+    plan = decide(_view(case), now=at("12:00"))
+    gone = steps(plan, DeleteJob)
+    assert {each.job.origin.scheduled_time for each in gone} == {at(scheduled) for scheduled in case.goes}
+    assert not any(each.orphan for each in gone)
+    assert [each.job.created_at for each in gone] == sorted(each.job.created_at for each in gone), (
+        "oldest first"
+    )
+    if case.next is not None:
+        assert plan.wake_at == at(case.next)
+        assert steps(decide(_view(case), now=at(case.next)), DeleteJob)
+
+
+def test_a_thousand_jobs_that_ended_go_at_once() -> None:
+    jobs = [job(f"{minute // 60:02}:{minute % 60:02}", ended="10:00") for minute in range(600)]
+    jobs += [replace(each, name=f"{each.name}-more") for each in jobs[:400]]
+    view = schedule("0 0 1 1 *", created="00:00", handled="11:59", jobs=jobs)
+    assert len(steps(decide(view, now=at("12:00")), DeleteJob)) == 997
+
+
+def test_an_invalid_spec_keeps_the_defaults() -> None:
+    """Pruning is never blocked by what blocks starting."""
+    view = replace(_view(CASES["the fourth goes"]), spec=None, timing=None, timetable=None)
+    assert [each.job.origin.scheduled_time for each in steps(decide(view, now=at("12:00")), DeleteJob)] == [
+        at("08:00")
+    ]
+
+
+def test_how_long_names_are_kept_is_a_setting() -> None:
+    view = replace(
+        _view(CASES["0 keeps them for 10 minutes"]), settings=Settings(name_kept=timedelta(seconds=5))
+    )
+    assert steps(decide(view, now=at("12:00")), DeleteJob)
