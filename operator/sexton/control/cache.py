@@ -5,14 +5,15 @@ is known is ignored. Nothing in here matters after a restart: all of it is read 
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from sexton.api.schedule_status import ScheduleStatus
 from sexton.control.jobs import Object, Unreadable, owner_uid, read_job
 from sexton.control.records import read_run
 from sexton.control.schedules import KnownSchedule, read_schedule
-from sexton.deciding import JobEnd, JobView, RunView, Settings, View
+from sexton.deciding import EndedRecord, JobEnd, JobView, RunView, Settings, View
 from sexton.kube.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -33,6 +34,10 @@ class Entry:
     doubtful: set[str] = field(default_factory=set)
     """Names of Jobs whose creation was asked for and not answered: to be looked up before anything is decided."""
     record_refused: str | None = None
+    history: dict[str, EndedRecord] | None = None
+    """The ended records, once they have been listed."""
+    history_wanted: bool = False
+    """Something has ended, so that an older record may have to go."""
 
 
 class Cache:
@@ -82,6 +87,7 @@ class Cache:
             status=schedule.status,
             jobs=self._jobs.get(uid, {}),
             runs=self._runs.get(uid, {}),
+            history=(entry.history or {}).values(),
             record_refused=entry.record_refused,
             clocks_agree=clocks_agree,
             settings=self._settings,
@@ -210,9 +216,36 @@ class Cache:
             log.warning("run %s/%s is left alone: %s", metadata["namespace"], metadata["name"], error)
             return None
         runs[run.name] = run
+        self._remember(uid, run)
         if known is None or known.phase is not run.phase:
             self._wake(uid)
         return run
+
+    def _remember(self, uid: str, run: RunView) -> None:
+        """Keep of an ended record what pruning needs to know."""
+        entry = self._entries.get(uid)
+        if entry is None or not run.phase.ended:
+            return
+        entry.history_wanted = entry.history_wanted or entry.history is None
+        if entry.history is not None:
+            entry.history[run.name] = _ended_record(run)
+
+    def history_loaded(self, uid: str, objects: Iterable[Object]) -> None:
+        """Take in a complete list of a Schedule's records."""
+        entry = self._entries[uid]
+        entry.history, entry.history_wanted = {}, False
+        for obj in objects:
+            if owner_uid(obj) == uid:
+                with suppress(Unreadable):  # its end can't be told, so it stays
+                    run = read_run(obj, clock=self._clock)
+                    if run.phase.ended:
+                        entry.history[run.name] = _ended_record(run)
+
+    def record_deleted(self, uid: str, name: str) -> None:
+        """Take in that we have deleted an ended record."""
+        entry = self._entries.get(uid)
+        if entry is not None and entry.history is not None:
+            entry.history.pop(name, None)
 
     def run_gone(self, uid: str, name: str) -> None:
         """Take in that a record is not there any more, or has ended and is of no more use."""
@@ -232,3 +265,13 @@ class Cache:
     def run(self, uid: str, name: str) -> RunView | None:
         """Return a known record."""
         return self._runs.get(uid, {}).get(name)
+
+
+def _ended_record(run: RunView) -> EndedRecord:
+    return EndedRecord(
+        name=run.name,
+        uid=run.uid,
+        ended_at=run.completion_time or run.created_at,
+        last_instant=run.last_instant,
+        did_not_run=run.window is not None,
+    )

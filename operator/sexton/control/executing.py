@@ -5,6 +5,7 @@ and lets the decision be taken anew. Outages go up to the caller, who tries agai
 """
 
 import logging
+from contextlib import suppress
 from typing import Any
 
 from sexton.api import meta
@@ -22,6 +23,7 @@ from sexton.control.records import (
 from sexton.deciding.steps import (
     Announcement,
     DeleteJob,
+    DeleteRecord,
     EndRun,
     GrowWindow,
     RecordJob,
@@ -34,6 +36,7 @@ from sexton.kube.client import KubeClient
 from sexton.kube.clock import Clock
 from sexton.kube.errors import AlreadyExists, Conflict, NotFound, Outage, Refused
 from sexton.kube.resources import JOBS, RUNS, SCHEDULES, Resource
+from sexton.kube.watching import PAGE
 
 log = logging.getLogger(__name__)
 
@@ -71,6 +74,8 @@ class Executor:
                 await self._end(entry, step)
             case DeleteJob():
                 await self._delete(entry, step)
+            case DeleteRecord():
+                await self._delete_record(entry, step)
             case StoreStatus():
                 await self._store_status(entry, step)
 
@@ -248,6 +253,24 @@ class Executor:
             self._cache.job_gone(uid, name)
             return
         self._cache.job_deleted(uid, name)
+
+    async def _delete_record(self, entry: Entry, step: DeleteRecord) -> None:
+        with suppress(NotFound, Conflict):  # gone already, or another one of that name
+            await self._client.delete(RUNS, entry.schedule.namespace, step.record.name, uid=step.record.uid)
+        self._cache.record_deleted(entry.schedule.uid, step.record.name)
+
+    async def load_history(self, entry: Entry) -> None:
+        """List the records of a Schedule, once in this process, when the first of them may have to go."""
+        schedule = entry.schedule
+        query = {"fieldSelector": f"spec.scheduleName={schedule.name}", "limit": str(PAGE)}
+        found: list[Object] = []
+        while True:
+            page = await self._client.list_page(RUNS, namespace=schedule.namespace, query=query)
+            found += page.get("items", ())
+            if not (more := page["metadata"].get("continue")):
+                break
+            query["continue"] = more
+        self._cache.history_loaded(schedule.uid, found)
 
     async def _store_status(self, entry: Entry, step: StoreStatus) -> None:
         schedule = entry.schedule

@@ -71,7 +71,9 @@ class Reconciler:
             fault = await self._perform(entry, steps) if steps else None
             if fault is not None:
                 raise fault
-            if not steps:
+            if not steps and entry.history_wanted:
+                await self._executor.load_history(entry)
+            elif not steps:
                 if plan.wake_at is not None:
                     self._queue.wake_at(uid, plan.wake_at)
                 return

@@ -3,6 +3,17 @@
 from sexton.deciding.decide import decide
 from sexton.deciding.settings import Settings
 from sexton.deciding.steps import Plan
-from sexton.deciding.view import JobEnd, JobView, Origin, RunView, View, Window
+from sexton.deciding.view import EndedRecord, JobEnd, JobView, Origin, RunView, View, Window
 
-__all__ = ["JobEnd", "JobView", "Origin", "Plan", "RunView", "Settings", "View", "Window", "decide"]
+__all__ = [
+    "EndedRecord",
+    "JobEnd",
+    "JobView",
+    "Origin",
+    "Plan",
+    "RunView",
+    "Settings",
+    "View",
+    "Window",
+    "decide",
+]

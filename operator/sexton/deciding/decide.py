@@ -20,6 +20,7 @@ from sexton.deciding.overlap import blocker
 from sexton.deciding.progress import floor, handled, passed, recorded, unrecorded
 from sexton.deciding.steps import (
     DeleteJob,
+    DeleteRecord,
     EndRun,
     GrowWindow,
     Plan,
@@ -181,9 +182,10 @@ def _ends(view: View, *, now: datetime) -> Iterator[EndRun]:
             )
 
 
-def _deletions(view: View, *, now: datetime) -> Iterator[DeleteJob]:
-    """Yield the Jobs that go: those beyond history, and live ones whose record was deleted, which cancels them."""
+def _deletions(view: View, *, now: datetime) -> Iterator[DeleteJob | DeleteRecord]:
+    """Yield what goes: what is beyond history, and live Jobs whose record was deleted, which cancels them."""
     yield from (DeleteJob(job=job, orphan=False) for job in pruning.expired(view, now=now))
+    yield from (DeleteRecord(record=record) for record in pruning.expired_records(view, now=now))
     adoptable = {job.name for job in unrecorded(view, now=now)}
     for job in view.jobs.values():
         known = job.name in view.runs or job.name in adoptable

@@ -1,6 +1,6 @@
-"""Which ended Jobs history no longer keeps.
+"""Which ended Jobs and records history no longer keeps.
 
-A Job goes only when its end, the cursor and the counters are stored, and not within ten minutes of its end, so that
+Either goes only when its end, the cursor and the counters are stored, and not within ten minutes of its end, so that
 a late second leader still finds the name taken.
 """
 
@@ -10,10 +10,11 @@ from datetime import datetime
 
 from sexton.api.schedule import (
     DEFAULT_FAILED_JOBS_HISTORY_LIMIT,
+    DEFAULT_RUNS_HISTORY_LIMIT,
     DEFAULT_SUCCESSFUL_JOBS_HISTORY_LIMIT,
 )
 from sexton.deciding.progress import passed, unrecorded
-from sexton.deciding.view import JobEnd, JobView, View
+from sexton.deciding.view import EndedRecord, JobEnd, JobView, View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +57,22 @@ def _accounted_for(view: View, job: JobView) -> bool:
     return passed(view, job)
 
 
+def record_expiries(view: View) -> Iterator[tuple[EndedRecord, datetime]]:
+    """Yield the ended records that are beyond their limit, with the time of their going."""
+    limit = view.spec.runs_history_limit if view.spec else DEFAULT_RUNS_HISTORY_LIMIT
+    cursor = view.status.last_handled_time
+    kept = {True: 0, False: 0}
+    for record in sorted(view.history, key=lambda each: (each.last_instant, each.name), reverse=True):
+        kept[record.did_not_run] += 1
+        accounted_for = cursor is not None and record.last_instant <= cursor and record.name not in view.jobs
+        if kept[record.did_not_run] > limit and accounted_for:
+            yield record, record.ended_at + view.settings.name_kept
+
+
 def next_expiry(view: View, *, now: datetime) -> datetime | None:
-    """Return when the next Job is to go, if it is in the future."""
-    return min((each.at for each in expiries(view, now=now) if each.at > now), default=None)
+    """Return when the next Job or record is to go, if it is in the future."""
+    moments = [each.at for each in expiries(view, now=now)] + [at for _, at in record_expiries(view)]
+    return min((moment for moment in moments if moment > now), default=None)
 
 
 def expired(view: View, *, now: datetime) -> list[JobView]:
@@ -67,3 +81,10 @@ def expired(view: View, *, now: datetime) -> list[JobView]:
         return []
     going = [each.job for each in expiries(view, now=now) if each.at <= now]
     return sorted(going, key=lambda job: job.created_at)
+
+
+def expired_records(view: View, *, now: datetime) -> list[EndedRecord]:
+    """Return the records to delete now, the oldest first; none by a clock that may be wrong."""
+    if not view.clocks_agree:
+        return []
+    return [record for record, at in record_expiries(view) if at <= now][::-1]

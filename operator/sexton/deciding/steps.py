@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from sexton.api.run import Phase
 from sexton.api.schedule_status import ScheduleStatus
-from sexton.deciding.view import JobEnd, JobView, Origin, RunView, Window
+from sexton.deciding.view import EndedRecord, JobEnd, JobView, Origin, RunView, Window
 
 
 class EventType(StrEnum):
@@ -89,6 +89,13 @@ class DeleteJob:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteRecord:
+    """Delete an ended record that history no longer keeps."""
+
+    record: EndedRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoreStatus:
     """Store the status."""
 
@@ -98,7 +105,7 @@ class StoreStatus:
     """Something waits for it: an edit or a pause that must be stored before anything starts under it."""
 
 
-Step = StartJob | RecordJob | RecordWindow | GrowWindow | EndRun | DeleteJob | StoreStatus
+Step = StartJob | RecordJob | RecordWindow | GrowWindow | EndRun | DeleteJob | DeleteRecord | StoreStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 The views are what the operator keeps of each object, so they are small; times are aware and in UTC.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Self
@@ -97,6 +97,18 @@ class RunView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EndedRecord:
+    """What pruning needs to know of a record that has ended; a Schedule may have hundreds of them."""
+
+    name: str
+    uid: str
+    ended_at: datetime
+    last_instant: datetime
+    did_not_run: bool
+    """It stands for times that were skipped or missed; those have a limit of their own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Edits:
     """When the spec was last written, as far as managedFields tell."""
 
@@ -134,6 +146,8 @@ class View:
     jobs: Mapping[str, JobView] = field(default_factory=dict)
     runs: Mapping[str, RunView] = field(default_factory=dict)
     """The open records, the one that the cursor stands on, and those that the stored cursor has not passed yet."""
+    history: Collection[EndedRecord] = ()
+    """The ended records, once something has ended that may push an older one out."""
     record_refused: str | None = None
     """The server's words, while it refuses to store a record."""
     clocks_agree: bool = True
