@@ -6,6 +6,7 @@ import pytest
 
 from cluster.ledger import moment
 from cluster.world import World, instants, phases
+from sexton.deciding import Settings
 
 
 def test_a_run_from_fire_to_record(world: World) -> None:
@@ -143,8 +144,7 @@ def test_after_downtime_one_run_for_all_that_was_missed(world: World) -> None:
 
 def test_jobs_are_pruned_to_their_limits(world: World) -> None:
     """History limits of Jobs hold, 0 included; ttlSecondsAfterFinished is taken out of the Job and applied by us."""
-    kept = world.setup.settings.__class__(name_kept=timedelta(seconds=30))
-    world.operator(settings=kept)
+    world.operator(settings=Settings(name_kept=timedelta(seconds=30)))
     few = world.apply("few", successfulJobsHistoryLimit=2)
     nothing = world.apply("nothing", successfulJobsHistoryLimit=0)
     brief = world.apply("brief", successfulJobsHistoryLimit=50, job={"ttlSecondsAfterFinished": 90})
@@ -155,6 +155,26 @@ def test_jobs_are_pruned_to_their_limits(world: World) -> None:
     world.until("brief to be pruned", lambda: len(world.jobs(brief)) <= 3)
     assert all("ttlSecondsAfterFinished" not in job["spec"] for job in world.jobs(brief))
     assert len(world.runs(few)) >= 5, "records have a limit of their own"
+
+
+def test_records_are_pruned_to_their_limits(world: World) -> None:
+    """runsHistoryLimit: so many runs, and so many records of what did not run, both also after a restart; 0 is legal."""
+    settings = Settings(name_kept=timedelta(seconds=30))
+    operator = world.operator(settings=settings)
+    few = world.apply("few", runsHistoryLimit=2, successfulJobsHistoryLimit=0)
+    none = world.apply("none", runsHistoryLimit=0, successfulJobsHistoryLimit=0)
+    slow = world.apply("slow", runsHistoryLimit=2, command="sleep 4", simulated={"run-for": "4s"})
+    for name in (few, none, slow):
+        world.until_fired(name, 4)
+    operator.kill()
+    world.operator(settings=settings)
+    fired = world.counter(few, "fired")
+    world.until_fired(few, fired + 3)
+    world.until("few to be pruned", lambda: len(world.runs(few)) <= 4)
+    world.until("none to be pruned", lambda: len(world.runs(none)) <= 2)
+    world.until("skipped ones to be pruned", lambda: phases(world.runs(slow)).count("Skipped") <= 3)
+    assert "Succeeded" in phases(world.runs(slow))
+    assert len(world.status(few)["recentRuns"]) >= 7
 
 
 def test_columns_and_waiting(world: World) -> None:

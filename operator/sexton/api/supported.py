@@ -12,7 +12,6 @@ from sexton.api.faults import Fault, shown
 from sexton.api.schedule import (
     DEFAULT_DEAD_LETTERS_HISTORY_LIMIT,
     DEFAULT_MAX_QUEUED,
-    DEFAULT_RUNS_HISTORY_LIMIT,
     CatchUp,
     ConcurrencyPolicy,
     ScheduleSpec,
@@ -50,12 +49,6 @@ _ROWS: Final = (
         lambda spec: spec.retry.max_attempts if spec.retry else 1,
         (1,),
         "1, or leave retry out altogether",
-    ),
-    _Row(
-        "spec.runsHistoryLimit",
-        lambda spec: spec.runs_history_limit,
-        (DEFAULT_RUNS_HISTORY_LIMIT,),
-        f"{DEFAULT_RUNS_HISTORY_LIMIT}, or leave it out",
     ),
     _Row(
         "spec.deadLettersHistoryLimit",

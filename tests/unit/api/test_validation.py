@@ -351,10 +351,6 @@ def test_names_in_snake_case_are_for_python_only() -> None:
             f"spec.retry.maxAttempts: leaving it out {NOT_SUPPORTED}; use 1, or leave retry out altogether",
         ),
         (
-            {"runsHistoryLimit": 0},
-            f"spec.runsHistoryLimit: 0 {NOT_SUPPORTED}; use 20, or leave it out",
-        ),
-        (
             {"deadLettersHistoryLimit": 1},
             f"spec.deadLettersHistoryLimit: 1 {NOT_SUPPORTED}; use 100, or leave it out",
         ),
@@ -371,7 +367,7 @@ def test_what_this_version_does_not_act_on(spec: dict[str, Any], fault: str) -> 
         {"catchUp": "None"},
         {"concurrencyPolicy": "Allow", "startingDeadlineSeconds": 60, "suspend": True},
         {"successfulJobsHistoryLimit": 0, "failedJobsHistoryLimit": 10},
-        {"retry": {"maxAttempts": 1, "initialDelay": "1s"}, "maxQueued": 10, "runsHistoryLimit": 20},
+        {"retry": {"maxAttempts": 1, "initialDelay": "1s"}, "maxQueued": 10, "runsHistoryLimit": 0},
     ],
 )
 def test_what_this_version_acts_on(spec: dict[str, Any]) -> None:
