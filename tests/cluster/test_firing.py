@@ -158,7 +158,7 @@ def test_jobs_are_pruned_to_their_limits(world: World) -> None:
 
 
 def test_records_are_pruned_to_their_limits(world: World) -> None:
-    """runsHistoryLimit: so many runs, and so many records of what did not run, both also after a restart; 0 is legal."""
+    """runsHistoryLimit: so many runs, and so many records of what did not run, also after a restart; 0 is legal."""
     settings = Settings(name_kept=timedelta(seconds=30))
     operator = world.operator(settings=settings)
     few = world.apply("few", runsHistoryLimit=2, successfulJobsHistoryLimit=0)
