@@ -58,13 +58,16 @@ def _accounted_for(view: View, job: JobView) -> bool:
 
 
 def record_expiries(view: View) -> Iterator[tuple[EndedRecord, datetime]]:
-    """Yield the ended records that are beyond their limit, with the time of their going."""
+    """Yield the ended records that are beyond their limit, with the time of their going.
+
+    The one that the cursor stands on stays: it may have to account for the next occurrences too.
+    """
     limit = view.spec.runs_history_limit if view.spec else DEFAULT_RUNS_HISTORY_LIMIT
     cursor = view.status.last_handled_time
     kept = {True: 0, False: 0}
     for record in sorted(view.history, key=lambda each: (each.last_instant, each.name), reverse=True):
         kept[record.did_not_run] += 1
-        accounted_for = cursor is not None and record.last_instant <= cursor and record.name not in view.jobs
+        accounted_for = cursor is not None and record.last_instant < cursor and record.name not in view.jobs
         if kept[record.did_not_run] > limit and accounted_for:
             yield record, record.ended_at + view.settings.name_kept
 

@@ -45,6 +45,8 @@ class KubeClient:
         self._api = api_client
         self._clock = clock
         self.agreement = agreement
+        self.request_timeout_seconds = request_timeout_seconds
+        """After this the server has given up a write, too."""
         self._timeout = aiohttp.ClientTimeout(total=request_timeout_seconds)
         # The server gives a write up before we do, so that one which we believe lost is not carried out later.
         self._write_query = {"timeout": f"{max(1, int(request_timeout_seconds * 0.9))}s"}
@@ -178,7 +180,7 @@ class KubeClient:
         query: Mapping[str, str] | None = None,
         body: Object | None = None,
     ) -> Object:
-        sent = self._clock.now()
+        sent = self._clock.monotonic()
         response = await self._send(method, path, query=query, body=body, timeout=self._timeout)
         try:
             data = await response.read()
@@ -186,7 +188,7 @@ class KubeClient:
             raise Outage(f"{method} {path}: the answer broke off: {error!r}") from error
         if date := response.headers.get("Date"):
             server = self._clock.from_server(parsedate_to_datetime(date))
-            self.agreement.measure(server=server, sent=sent)
+            self.agreement.measure(server=server, elapsed_seconds=self._clock.monotonic() - sent)
         if response.status >= FAULT:
             raise _fault(response, data)
         decoded: Object = json.loads(data)

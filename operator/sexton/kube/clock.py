@@ -10,6 +10,9 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
+DATE_RESOLUTION_SECONDS = 1.0
+"""``Date`` has whole seconds."""
+
 LONGEST_NAP_SECONDS = 1.0
 """A timer looks at the wall clock at least this often, since the wall clock can be stepped while it sleeps."""
 
@@ -95,10 +98,13 @@ class Agreement:
         """How far the server's clock is ahead of ours (negative: behind), as far as it is certain, if known."""
         return self._skew
 
-    def measure(self, *, server: datetime, sent: datetime) -> None:
-        """Take note of an answer that has just come: if the clocks agree, its date lies between then and now."""
+    def measure(self, *, server: datetime, elapsed_seconds: float) -> None:
+        """Take note of an answer that has just come: if the clocks agree, its date lies within the exchange.
+
+        How long that was, a clock tells that nobody steps; so a step in the midst of it is not taken for its length.
+        """
         received = self._clock.now()
-        earliest = sent - timedelta(seconds=1)
-        self._skew = server - min(max(server, earliest), max(received, earliest))
+        earliest = received - timedelta(seconds=elapsed_seconds + DATE_RESOLUTION_SECONDS)
+        self._skew = server - min(max(server, earliest), received)
         self._measured_at = received
         self._measured_at_seconds = self._clock.monotonic()

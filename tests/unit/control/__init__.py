@@ -1,1 +1,1 @@
-"""Tests of sexton.control."""
+"""Tests of `sexton.control` against an API server that is a dictionary. No I/O."""

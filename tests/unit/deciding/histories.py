@@ -160,6 +160,7 @@ acts: st.SearchStrategy[Act] = st.one_of(
     st.builds(Edited, st.just("schedule"), st.sampled_from(sorted(EXPRESSIONS))),
     st.builds(Edited, st.just("suspend"), st.booleans()),
     st.builds(Edited, st.just("successful_jobs_history_limit"), st.integers(0, 1)),
+    st.builds(Edited, st.just("runs_history_limit"), st.integers(0, 1)),
     st.builds(Edited, st.just("catch_up"), st.sampled_from(["Last", "None", "All"])),
     st.builds(Edited, st.just("concurrency_policy"), st.sampled_from(["Forbid", "Allow"])),
     st.builds(Broken, st.booleans()),

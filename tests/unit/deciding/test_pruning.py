@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from sexton.deciding import JobView, RunView, Settings, View, decide
-from sexton.deciding.steps import DeleteJob
-from unit.deciding.views import at, job, run, schedule, steps
+from sexton.deciding import EndedRecord, JobView, RunView, Settings, View, decide
+from sexton.deciding.steps import DeleteJob, DeleteRecord
+from unit.deciding.views import at, job, name_of, run, schedule, steps
 
 
 def ended(scheduled: str, *, succeeded: bool = True, ttl: int | None = None) -> JobView:
@@ -134,6 +134,59 @@ def test_an_invalid_spec_keeps_the_defaults() -> None:
     assert [each.job.origin.scheduled_time for each in steps(decide(view, now=at("12:00")), DeleteJob)] == [
         at("08:00")
     ]
+
+
+def recorded(scheduled: str, *, did_not_run: bool = False, ended: str | None = None) -> EndedRecord:
+    """Return what is known of an ended record."""
+    return EndedRecord(
+        name=name_of(scheduled),
+        uid=f"run-{scheduled}",
+        ended_at=at(ended or scheduled),
+        last_instant=at(scheduled),
+        did_not_run=did_not_run,
+    )
+
+
+RUNS = [recorded("11:00"), recorded("10:00"), recorded("09:00")]
+OTHERS = [recorded("11:05", did_not_run=True), recorded("10:05", did_not_run=True)]
+
+RECORDS: dict[str, tuple[int, list[EndedRecord], str, tuple[str, ...]]] = {
+    "within the limit": (3, RUNS, "11:59", ()),
+    "beyond it": (2, RUNS, "11:59", ("09:00",)),
+    "oldest first": (1, RUNS, "11:59", ("09:00", "10:00")),
+    "0 is legal": (0, RUNS, "11:59", ("09:00", "10:00", "11:00")),
+    "those that did not run have the same limit of their own": (2, RUNS + OTHERS, "11:59", ("09:00",)),
+    "and keep to it": (1, RUNS + OTHERS, "11:59", ("09:00", "10:00", "10:05")),
+    "not within 10 minutes of its end": (0, [recorded("10:00", ended="11:50:01")], "11:59", ()),
+    "but then": (0, [recorded("10:00", ended="11:50")], "11:59", ("10:00",)),
+    "not before the cursor is stored": (0, RUNS, "09:30", ("09:00",)),
+    "not the one that the cursor stands on, which may grow": (0, OTHERS, "11:05", ("10:05",)),
+}
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_which_records_go(name: str) -> None:
+    """Rule: runsHistoryLimit prunes ended runs, skipped and missed records have the same limit of their own."""
+    limit, history, handled, goes = RECORDS[name]
+    view = replace(
+        schedule("0 0 1 1 *", created="00:00", handled=handled, runs_history_limit=limit), history=history
+    )
+    gone = steps(decide(view, now=at("12:00")), DeleteRecord)
+    assert [each.record.last_instant for each in gone] == [at(scheduled) for scheduled in goes]
+
+
+def test_a_record_outlives_its_job() -> None:
+    """While the Job is there, its record says what became of it."""
+    view = schedule(
+        "0 0 1 1 *", created="00:00", handled="11:59", runs_history_limit=0, jobs=[ended("10:00")]
+    )
+    assert not steps(decide(replace(view, history=RUNS[1:2]), now=at("12:00")), DeleteRecord)
+
+
+def test_it_wakes_when_a_record_is_to_go() -> None:
+    view = schedule("0 0 1 1 *", created="00:00", handled="11:59", runs_history_limit=0)
+    plan = decide(replace(view, history=[recorded("10:00", ended="11:55")]), now=at("12:00"))
+    assert plan.wake_at == at("12:05")
 
 
 def test_how_long_names_are_kept_is_a_setting() -> None:

@@ -18,9 +18,10 @@ from sexton.api.run import Phase
 from sexton.api.schedule import CatchUp, ConcurrencyPolicy
 from sexton.api.schedule_status import ObservedTiming, ScheduleStatus
 from sexton.api.supported import not_supported
-from sexton.deciding import JobEnd, JobView, RunView, Settings, View
+from sexton.deciding import EndedRecord, JobEnd, JobView, RunView, Settings, View
 from sexton.deciding.steps import (
     DeleteJob,
+    DeleteRecord,
     EndRun,
     GrowWindow,
     RecordJob,
@@ -81,6 +82,8 @@ class World:
     """Occurrences whose only traces people have deleted before the cursor was stored: they may be claimed again."""
     meddled: bool = False
     """Whether people have deleted anything: counts no longer tell the whole then."""
+    caught_up: int = 0
+    """How many runs were started late."""
     writes: int = 0
     serial: int = 0
 
@@ -117,6 +120,17 @@ class World:
             status=self.status,
             jobs=dict(self.jobs),
             runs={name: self.runs[name] for name in known if name in self.runs},
+            history=[
+                EndedRecord(
+                    name=run.name,
+                    uid=run.uid,
+                    ended_at=run.completion_time or run.created_at,
+                    last_instant=run.last_instant,
+                    did_not_run=run.window is not None,
+                )
+                for run in self.runs.values()
+                if run.phase.ended
+            ],
             clocks_agree=clocks_agree,
         )
 
@@ -208,6 +222,9 @@ class World:
                 return self._end_run(step)
             case DeleteJob():
                 return self._delete_job(step, now=now)
+            case DeleteRecord():
+                self._delete_record(step, now=now)
+                return None
             case StoreStatus():
                 self._store_status(step.status, now=now)
                 return None
@@ -253,6 +270,7 @@ class World:
         self._check_start(step, now=now)
         assert step.name not in self.jobs, "never two Jobs for one (uid, instant, attempt)"
         self._claim(step.origin.scheduled_time, "fired")
+        self.caught_up += step.origin.caught_up
         if self.refuses_jobs:
             return self._create(
                 RunView(
@@ -367,6 +385,23 @@ class World:
         del self.jobs[job.name]
         return None
 
+    def _delete_record(self, step: DeleteRecord, *, now: datetime) -> None:
+        run = self.runs.pop(step.record.name, None)
+        if run is None:
+            return
+        assert run.phase.ended, "no record is deleted before its end is stored"
+        assert self._cursor > run.last_instant, "nor before the cursor is, and never the one that may grow"
+        assert run.completion_time is not None
+        assert now >= run.completion_time + Settings().name_kept, "nor within 10 minutes"
+        assert run.name not in self.jobs, "nor before its Job"
+        alike = [
+            each
+            for each in self.runs.values()
+            if each.phase.ended and (each.window is None) == (run.window is None)
+        ]
+        younger = [each for each in alike if each.last_instant > run.last_instant]
+        assert len(younger) >= self.spec.runs_history_limit, "the newest are kept"
+
     def _store_status(self, desired: ScheduleStatus, *, now: datetime) -> None:
         before, after = self.status, ScheduleStatus.model_validate(desired.to_wire())
         cursor = after.last_handled_time
@@ -374,7 +409,8 @@ class World:
         assert (cursor or NEVER) >= self._cursor, "the cursor never goes back"
         if cursor is not None and not self.meddled:
             recorded = {instant for run in self.runs.values() for instant in self._instants_of(run)}
-            unrecorded = [each for each in self.claims if each <= cursor and each not in recorded]
+            passed = [each for each in self.claims if self._cursor < each <= cursor]
+            unrecorded = [each for each in passed if each not in recorded]
             assert not unrecorded, "a write of the cursor never passes a record that is not stored"
         noted = set(after.uncounted) - set(before.uncounted)
         moved = (after.counters.succeeded + after.counters.failed) - (
@@ -416,13 +452,12 @@ class World:
 
     def _audit_counts(self) -> None:
         outcomes = [claims[0] for claims in self.claims.values() if claims]
-        caught_up = sum(run.origin.caught_up for run in self.runs.values() if run.window is None)
         assert self.status.counters.model_dump(exclude={"retried", "dead_lettered"}) == {
             "fired": outcomes.count("fired"),
             "skipped_overlaps": outcomes.count("Skipped"),
             "missed": outcomes.count("Missed"),
             "succeeded": self.ends.count(True),
             "failed": self.ends.count(False),
-            "caught_up": caught_up,
+            "caught_up": self.caught_up,
         }, "counters are exact"
         assert self.status.last_handled_time == max(self.claims, default=None), "the cursor"

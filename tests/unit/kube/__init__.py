@@ -1,1 +1,1 @@
-"""Tests of sexton.kube."""
+"""Tests of `sexton.kube`. No I/O."""
