@@ -14,6 +14,7 @@ from sexton.control.jobs import Object, Unreadable, owner_uid, read_job
 from sexton.control.records import read_run
 from sexton.control.schedules import KnownSchedule, read_schedule
 from sexton.deciding import EndedRecord, JobEnd, JobView, RunView, Settings, View
+from sexton.deciding.progress import passed
 from sexton.kube.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -31,8 +32,9 @@ class Entry:
     """Whether the records beyond the stored cursor, written by a process before this one, have been looked for."""
     joined: bool = False
     """Whether the record under the cursor has been looked for."""
-    doubtful: set[str] = field(default_factory=set)
-    """Names of Jobs whose creation was asked for and not answered: to be looked up before anything is decided."""
+    doubtful: dict[str, float] = field(default_factory=dict)
+    """Names of Jobs whose creation was asked for and not answered, and until when (in seconds of a clock that nobody
+    steps) the server may still carry it out: to be looked up before anything is decided."""
     record_refused: str | None = None
     history: dict[str, EndedRecord] | None = None
     """The ended records, once they have been listed."""
@@ -50,6 +52,8 @@ class Cache:
         self._entries: dict[str, Entry] = {}
         self._jobs: dict[str, dict[str, JobView]] = {}
         self._runs: dict[str, dict[str, RunView]] = {}
+        self._departed: set[tuple[str, str]] = set()
+        """Jobs that are not there any more, and whose end has been seen but is not stored yet."""
         self._namespaces: dict[str, str] = {}
 
     def __len__(self) -> int:
@@ -89,6 +93,7 @@ class Cache:
             runs=self._runs.get(uid, {}),
             history=(entry.history or {}).values(),
             record_refused=entry.record_refused,
+            doubtful=frozenset(entry.doubtful),
             clocks_agree=clocks_agree,
             settings=self._settings,
         )
@@ -107,6 +112,7 @@ class Cache:
         else:
             known.schedule = schedule
             self._forget_passed(uid, schedule.status)
+            self._forget_departed(uid)
         self._wake(uid)
 
     def schedule_gone(self, uid: str) -> None:
@@ -150,6 +156,7 @@ class Cache:
             # What was seen first is nearest to when it happened; an end is final, and ours may have been explained.
             end = known.end or job.end
             job = replace(job, created_at=known.created_at, end=end, explained=known.explained)
+        self._departed.discard((uid, job.name))
         changed = known is None or (known.end, known.deleting) != (job.end, job.deleting)
         jobs[job.name] = job
         if changed:
@@ -157,10 +164,35 @@ class Cache:
         return job
 
     def job_gone(self, uid: str, name: str) -> None:
-        """Take in that a Job is certainly not there any more."""
+        """Take in that a Job is certainly not there any more; its end, if it was seen, is kept until it is stored."""
+        job = self.job(uid, name)
+        if job is None:
+            return
+        if job.end is not None and self._is_to_be_counted(uid, job):
+            self._jobs[uid][name] = replace(job, deleting=True)
+            self._departed.add((uid, name))
+        else:
+            self._drop_job(uid, name)
+        self._wake(uid)
+
+    def _is_to_be_counted(self, uid: str, job: JobView) -> bool:
+        entry = self._entries.get(uid)
+        if entry is None:
+            return False
+        run = self.run(uid, job.name)
+        return not passed(entry.schedule.status, job) if run is None else not run.phase.ended
+
+    def _forget_departed(self, uid: str) -> None:
+        """Drop the Jobs that are gone and whose end has been stored."""
+        for owner, name in list(self._departed):
+            job = self.job(uid, name)
+            if owner == uid and (job is None or not self._is_to_be_counted(uid, job)):
+                self._drop_job(uid, name)
+
+    def _drop_job(self, uid: str, name: str) -> None:
+        self._departed.discard((uid, name))
         jobs = self._jobs.get(uid, {})
-        if jobs.pop(name, None) is not None:
-            self._wake(uid)
+        jobs.pop(name, None)
         if not jobs:
             self._jobs.pop(uid, None)
             self._forget_namespace(uid)
@@ -217,6 +249,7 @@ class Cache:
             return None
         runs[run.name] = run
         self._remember(uid, run)
+        self._forget_departed(uid)
         if known is None or known.phase is not run.phase:
             self._wake(uid)
         return run
@@ -251,6 +284,7 @@ class Cache:
         """Take in that a record is not there any more, or has ended and is of no more use."""
         runs = self._runs.get(uid, {})
         if runs.pop(name, None) is not None:
+            self._forget_departed(uid)
             self._wake(uid)
         if not runs:
             self._runs.pop(uid, None)

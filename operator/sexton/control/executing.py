@@ -5,6 +5,7 @@ and lets the decision be taken anew. Outages go up to the caller, who tries agai
 """
 
 import logging
+import time
 from contextlib import suppress
 from typing import Any
 
@@ -80,13 +81,16 @@ class Executor:
                 await self._store_status(entry, step)
 
     async def resolve_doubts(self, entry: Entry) -> None:
-        """Look up the Jobs whose creation was asked for and not answered."""
-        for name in list(entry.doubtful):
+        """Look up the Jobs whose creation was asked for and not answered.
+
+        One that is not there may still be created, until the server has given the request up.
+        """
+        for name, until in list(entry.doubtful.items()):
             live = await self._read(JOBS, entry.schedule.namespace, name)
             if live is not None:
                 self._cache.job_seen(live)
-            # Else it was not created, and the server has given the request up since.
-            entry.doubtful.discard(name)
+            if live is not None or time.monotonic() >= until:
+                del entry.doubtful[name]
 
     async def explain_failures(self, entry: Entry) -> None:
         """Read from the pods of Jobs that have failed why they did, before their ends are written down."""
@@ -101,11 +105,13 @@ class Executor:
         schedule = entry.schedule
         if schedule.spec is None:
             raise AssertionError("a Schedule whose spec has faults starts nothing")
+        if step.origin.caught_up and await self._has_a_record(entry, step.name):
+            return
         body = build_job(schedule.spec, step.origin, name=step.name, schedule=schedule.name, uid=schedule.uid)
         try:
             created = await self._client.create(JOBS, schedule.namespace, body)
         except Outage:
-            entry.doubtful.add(step.name)
+            entry.doubtful[step.name] = time.monotonic() + self._client.request_timeout_seconds
             raise
         except AlreadyExists as error:
             live = await self._read(JOBS, schedule.namespace, step.name)
@@ -118,6 +124,7 @@ class Executor:
         except Refused as error:
             await self._refuse(entry, step, reason="JobRefused", message=str(error))
             return
+        entry.doubtful.pop(step.name, None)
         job = self._cache.job_seen(created)
         if job is not None:
             lag = (self._clock.now() - step.origin.scheduled_time).total_seconds()
@@ -131,6 +138,18 @@ class Executor:
                     "caught_up": job.origin.caught_up,
                 },
             )
+
+    async def _has_a_record(self, entry: Entry, name: str) -> bool:
+        """Look whether what seems to have been missed has been served: somebody may have cleared the cursor.
+
+        What is on time needs no look, since its Job is kept for longer than that.
+        """
+        live = await self._read(RUNS, entry.schedule.namespace, name)
+        return (
+            live is not None
+            and owner_uid(live) == entry.schedule.uid
+            and self._cache.run_seen(live) is not None
+        )
 
     def _is_ours(self, entry: Entry, job: Object, step: StartJob) -> bool:
         wanted = annotations_of(step.origin, schedule=entry.schedule.name)

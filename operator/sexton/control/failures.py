@@ -42,15 +42,20 @@ class PodFailure:
 def pod_failure(pod: Object) -> PodFailure | None:
     """Return what a pod's status says of its failure, or None if it did not fail."""
     status = pod.get("status") or {}
-    for container in [*status.get("initContainerStatuses", ()), *status.get("containerStatuses", ())]:
-        for state in (container.get("state") or {}, container.get("lastState") or {}):
-            if (ended := state.get("terminated") or {}).get("exitCode"):
-                return PodFailure(exit_code=ended["exitCode"], message=_exited(container["name"], ended))
-            if (waiting := state.get("waiting") or {}).get("message"):
-                message = (
-                    f"container {container['name']} waits: {waiting.get('reason')}: {waiting['message']}"
-                )
-                return PodFailure(exit_code=None, message=message)
+    containers = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
+    states = [
+        (container["name"], container.get(which) or {})
+        for container in containers
+        for which in ("state", "lastState")
+    ]
+    # One that exited says more than one that waits, be it only for itself to be restarted.
+    for name, state in states:
+        if (ended := state.get("terminated") or {}).get("exitCode"):
+            return PodFailure(exit_code=ended["exitCode"], message=_exited(name, ended))
+    for name, state in states:
+        if (waiting := state.get("waiting") or {}).get("message"):
+            message = f"container {name} waits: {waiting.get('reason')}: {waiting['message']}"
+            return PodFailure(exit_code=None, message=message)
     if status.get("phase") == "Failed":
         words = [status.get("reason"), status.get("message")]
         return PodFailure(exit_code=None, message=": ".join(filter(None, words)) or "the pod failed")

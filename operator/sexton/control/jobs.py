@@ -1,8 +1,9 @@
 """Jobs: built from a Schedule's template, and read back into what the operator needs to know of them."""
 
 import copy
+import re
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeGuard
 
 from sexton.api import meta
 from sexton.api.run import Trigger
@@ -12,6 +13,8 @@ from sexton.deciding import JobEnd, JobView, Origin
 from sexton.kube.clock import Clock
 
 Object = dict[str, Any]
+
+REASON_LIMIT = 128
 
 FRESH = timedelta(seconds=1.5)
 """What happened no longer ago than this is dated by our own clock, which has more digits."""
@@ -68,21 +71,29 @@ def annotations_of(origin: Origin, *, schedule: str) -> dict[str, str]:
 def origin_of(annotations: dict[str, str]) -> Origin:
     """Read back what `annotations_of` wrote.
 
+    What the run is for must be there; the rest may have been taken away by somebody, and is no reason not to see a
+    Job that runs.
+
     Raises:
-        Unreadable: an annotation is missing or not what we write.
+        Unreadable: the scheduled time or the attempt is missing or not what we write.
     """
     try:
-        return Origin(
-            scheduled_time=parse_instant(annotations[meta.SCHEDULED_TIME_ANNOTATION]),
-            attempt=int(annotations[meta.ATTEMPT_ANNOTATION]),
-            trigger=Trigger(annotations[meta.TRIGGER_ANNOTATION]),
-            caught_up=annotations[meta.CAUGHT_UP_ANNOTATION] == "true",
-            manual=annotations[meta.MANUAL_ANNOTATION] == "true",
-            expression=annotations[meta.EXPRESSION_ANNOTATION],
-            time_zone=annotations[meta.TIME_ZONE_ANNOTATION],
-        )
+        scheduled_time = parse_instant(annotations[meta.SCHEDULED_TIME_ANNOTATION])
+        attempt = int(annotations[meta.ATTEMPT_ANNOTATION])
     except (KeyError, ValueError) as error:
         raise Unreadable(f"its annotations do not say what they must: {error!r}") from error
+    manual = annotations.get(meta.MANUAL_ANNOTATION) == "true"
+    first = Trigger.MANUAL if manual else Trigger.SCHEDULE
+    trigger = annotations.get(meta.TRIGGER_ANNOTATION)
+    return Origin(
+        scheduled_time=scheduled_time,
+        attempt=attempt,
+        trigger=Trigger(trigger) if trigger in set(Trigger) else first if attempt == 1 else Trigger.RETRY,
+        caught_up=annotations.get(meta.CAUGHT_UP_ANNOTATION) == "true",
+        manual=manual,
+        expression=annotations.get(meta.EXPRESSION_ANNOTATION, ""),
+        time_zone=annotations.get(meta.TIME_ZONE_ANNOTATION, ""),
+    )
 
 
 def build_job(spec: ScheduleSpec, origin: Origin, *, name: str, schedule: str, uid: str) -> Object:
@@ -96,10 +107,13 @@ def build_job(spec: ScheduleSpec, origin: Origin, *, name: str, schedule: str, u
     _dress_pods(job_spec, labels=labels, annotations=annotations)
     environment = environment_of(origin, schedule=schedule, run=name)
     pod_spec = job_spec["template"].get("spec") or {}
-    for container in [*pod_spec.get("initContainers", ()), *pod_spec.get("containers", ())]:
-        own = {variable["name"] for variable in container.get("env") or ()}
-        added = [{"name": key, "value": value} for key, value in environment.items() if key not in own]
-        container["env"] = added + list(container.get("env") or ())
+    for container in [*(pod_spec.get("initContainers") or ()), *(pod_spec.get("containers") or ())]:
+        own = container.get("env") or []
+        if not _are_variables(own):
+            continue  # the API server refuses the Job, in words of its own
+        taken = {variable.get("name") for variable in own}
+        added = [{"name": key, "value": value} for key, value in environment.items() if key not in taken]
+        container["env"] = added + own
     if ttl is not None:
         annotations = annotations | {meta.TTL_ANNOTATION: str(ttl)}
     return {
@@ -113,6 +127,10 @@ def build_job(spec: ScheduleSpec, origin: Origin, *, name: str, schedule: str, u
         },
         "spec": job_spec,
     }
+
+
+def _are_variables(value: object) -> TypeGuard[list[Object]]:
+    return isinstance(value, list) and all(isinstance(variable, dict) for variable in value)
 
 
 def environment_of(origin: Origin, *, schedule: str, run: str) -> dict[str, str]:
@@ -162,10 +180,17 @@ def _end(obj: Object, *, clock: Clock) -> JobEnd | None:
             return JobEnd(
                 succeeded=succeeded,
                 at=_sharpened(written or condition["lastTransitionTime"], clock=clock),
-                reason=condition.get("reason") or "",
+                reason=_word(condition.get("reason") or ""),
                 message=condition.get("message") or "",
             )
     return None
+
+
+def _word(reason: str) -> str:
+    """Return a reason as a condition of ours may have it; other Job controllers write what they like."""
+    return re.sub(r"^[^A-Za-z]+|[^A-Za-z0-9_]+$", "", re.sub(r"[^A-Za-z0-9_,:]+", "_", reason))[
+        :REASON_LIMIT
+    ].rstrip(",:")
 
 
 def _sharpened(written: str, *, clock: Clock) -> datetime:
@@ -175,7 +200,7 @@ def _sharpened(written: str, *, clock: Clock) -> datetime:
 
 
 def _dress_pods(job_spec: Object, *, labels: dict[str, str], annotations: dict[str, str]) -> None:
-    metadata = job_spec["template"].setdefault("metadata", {})
+    metadata = job_spec["template"]["metadata"] = job_spec["template"].get("metadata") or {}
     metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
     metadata["annotations"] = {**(metadata.get("annotations") or {}), **annotations}
 

@@ -59,8 +59,9 @@ class Confirmer:
 class JobsObserver:
     """Takes in what a reflector sees of our Jobs."""
 
-    def __init__(self, client: KubeClient, cache: Cache) -> None:
+    def __init__(self, client: KubeClient, cache: Cache, *, namespace: str | None) -> None:
         self._cache = cache
+        self._namespace = namespace
         self._confirmer = Confirmer(client, JOBS)
 
     def seen(self, obj: Object) -> None:
@@ -68,15 +69,18 @@ class JobsObserver:
         self._cache.job_seen(obj)
 
     def vanished(self, obj: Object) -> None:
-        """Take in that a Job was deleted or lost our label."""
+        """Take in that a Job was deleted or lost our label; how it was last may be what we have not seen of it."""
         uid = owner_uid(obj)
         if uid is not None:
+            self._cache.job_seen(obj)
             self._missing(uid, obj["metadata"]["namespace"], obj["metadata"]["name"])
 
     def listed(self, present: set[Identity], *, resource_version: int) -> None:
         """Look after the Jobs that a complete list lacks."""
         for uid, job in self._cache.jobs():
             namespace = self._cache.namespace_of(uid)
+            if self._namespace not in (None, namespace):
+                continue
             if (namespace, job.name) not in present and job.resource_version <= resource_version:
                 self._missing(uid, namespace, job.name)
 
@@ -85,7 +89,7 @@ class JobsObserver:
         if job is None:
             return
         if job.end is not None:
-            self._cache.job_gone(uid, name)  # nothing rests on a Job that has ended
+            self._cache.job_gone(uid, name)  # an ended one does not come back to life
             return
         self._confirmer.confirm(
             (namespace, name), seen=self._cache.job_seen, gone=lambda: self._cache.job_gone(uid, name)
@@ -95,8 +99,11 @@ class JobsObserver:
 class RunsObserver:
     """Takes in what a reflector sees of the open records."""
 
-    def __init__(self, client: KubeClient, cache: Cache, requests: Requests) -> None:
+    def __init__(
+        self, client: KubeClient, cache: Cache, requests: Requests, *, namespace: str | None
+    ) -> None:
         self._cache = cache
+        self._namespace = namespace
         self._requests = requests
         self._confirmer = Confirmer(client, RUNS)
 
@@ -117,6 +124,8 @@ class RunsObserver:
         """Look after the open records that a complete list lacks."""
         for uid, run in self._cache.runs():
             namespace = self._cache.namespace_of(uid)
+            if self._namespace not in (None, namespace):
+                continue
             if (namespace, run.name) not in present and run.resource_version <= resource_version:
                 self._missing(uid, namespace, run.name)
 

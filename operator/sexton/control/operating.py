@@ -161,7 +161,7 @@ def _reflectors(
         Reflector(
             client=client,
             resource=JOBS,
-            sink=JobsObserver(client, cache),
+            sink=JobsObserver(client, cache, namespace=namespace),
             namespace=namespace,
             selectors=OUR_JOBS,
             pace=pace,
@@ -169,7 +169,7 @@ def _reflectors(
         Reflector(
             client=client,
             resource=RUNS,
-            sink=RunsObserver(client, cache, requests),
+            sink=RunsObserver(client, cache, requests, namespace=namespace),
             namespace=namespace,
             selectors=OPEN_RUNS,
             pace=pace,

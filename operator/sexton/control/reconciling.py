@@ -82,6 +82,9 @@ class Reconciler:
     async def _prepare(self, entry: Entry) -> None:
         """Read what a decision needs to know and no watch shows."""
         await self._executor.resolve_doubts(entry)
+        if entry.doubtful:
+            left = min(entry.doubtful.values()) - time.monotonic()
+            self._queue.wake_after(entry.schedule.uid, timedelta(seconds=max(0.0, left)))
         if not entry.probed:
             await probe(self._client, self._cache, entry, now=self._clock.now())
             entry.probed = True

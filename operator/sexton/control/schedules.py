@@ -1,5 +1,6 @@
 """Schedules as the operator keeps them: read once when they change, judged, and ready to be decided about."""
 
+import logging
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -13,10 +14,12 @@ from sexton.api.schedule import ScheduleSpec
 from sexton.api.schedule_status import ObservedTiming, ScheduleStatus
 from sexton.api.supported import not_supported
 from sexton.api.times import parse_instant
-from sexton.api.validation import validate_schedule
+from sexton.api.validation import schedule_spec, validate_schedule
 from sexton.deciding.view import Edits
 from sexton.kube.clock import Clock
 from sexton.timing import Recurrence, TimingError
+
+log = logging.getLogger(__name__)
 
 Object = dict[str, Any]
 
@@ -52,7 +55,7 @@ def read_schedule(obj: Object, *, clock: Clock) -> KnownSchedule:
     metadata = obj["metadata"]
     namespace, name = metadata["namespace"], metadata["name"]
     faults = tuple(validate_schedule(obj))
-    spec = None if faults else ScheduleSpec.model_validate(obj["spec"])
+    spec = None if faults else schedule_spec(obj)
     timing = observed_timing_of(spec) if spec is not None else None
     status = _read_status(obj.get("status") or {})
     return KnownSchedule(
@@ -103,11 +106,19 @@ def _owns(owned: Object, path: str) -> bool:
 
 
 def _read_status(status: Object) -> ScheduleStatus:
-    """Read the stored status; one that no operator can have written counts as none, and is written anew."""
+    """Read the stored status. A field that can't be read counts as absent, and is written anew; the others count.
+
+    Somebody may have edited it by hand, or a newer version written words that are new: floor and cursor must not be
+    forgotten for that.
+    """
     try:
         return ScheduleStatus.model_validate(status)
-    except ValidationError:
-        return ScheduleStatus()
+    except ValidationError as error:
+        unread = {fault["loc"][0] for fault in error.errors() if fault["loc"]}
+        log.warning("fields of a stored status can't be read: %s", ", ".join(sorted(map(str, unread))))
+        return ScheduleStatus.model_validate(
+            {key: value for key, value in status.items() if key not in unread}
+        )
 
 
 def _timetable(timing: ObservedTiming | None, *, namespace: str, name: str) -> Recurrence | None:

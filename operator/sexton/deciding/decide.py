@@ -32,6 +32,9 @@ from sexton.deciding.steps import (
 )
 from sexton.deciding.view import Origin, RunView, View, Window
 
+FOLLOWED = (StartJob, RecordJob, RecordWindow, GrowWindow)
+"""Steps after which the cursor moves, so that the status is written soon anyway."""
+
 
 def decide(view: View, *, now: datetime) -> Plan:
     """Return the steps that bring a Schedule up to date, and when to look at it again.
@@ -41,23 +44,22 @@ def decide(view: View, *, now: datetime) -> Plan:
     """
     if view.deleting:
         return Plan(steps=(), wake_at=None)
-    # While the clocks disagree, nothing is done that a wrong idea of the time would make wrong.
-    changed = change(view, now=now) if view.clocks_agree else None
+    changed = change(view, now=now)
     steps: list[Step] = []
     if changed is None:
-        steps += _fire(view, now=now)
-    elif changed.backlog is not None:
+        steps += (step for step in _fire(view, now=now) if _is_certain(view, step))
+    elif changed.backlog is not None and view.certain:
         steps.append(_record_missed(view, changed.backlog, now=now))
     steps += (RecordJob(job=job) for job in unrecorded(view, now=now))
     steps += _ends(view, now=now)
     steps += _deletions(view, now=now)
     desired = _status(view, changed, now=now)
-    if _differs(view.status, desired):
+    if _differs(view.status, desired, followed=any(isinstance(step, FOLLOWED) for step in steps)):
         steps.append(
             StoreStatus(
                 status=desired,
                 announcements=announcing.changes(view, desired, now=now),
-                urgent=changed is not None,
+                urgent=changed is not None and view.certain,
             )
         )
     return Plan(steps=tuple(steps), wake_at=_wake_at(view, now=now))
@@ -80,6 +82,11 @@ def _fire(view: View, *, now: datetime) -> Iterator[Step]:
             yield StartJob(name=_name(view, origin.scheduled_time), origin=origin)
         else:
             yield _record_skipped(view, what.start, blocked_by=blocked_by, now=now)
+
+
+def _is_certain(view: View, step: Step) -> bool:
+    """Tell whether a step is right whatever becomes of the starts that are in doubt: only the same start again is."""
+    return not view.doubtful or (isinstance(step, StartJob) and step.name in view.doubtful)
 
 
 def _name(view: View, scheduled_time: datetime) -> str:
@@ -189,7 +196,7 @@ def _deletions(view: View, *, now: datetime) -> Iterator[DeleteJob | DeleteRecor
     adoptable = {job.name for job in unrecorded(view, now=now)}
     for job in view.jobs.values():
         known = job.name in view.runs or job.name in adoptable
-        if job.end is None and not job.deleting and not known and passed(view, job):
+        if job.end is None and not job.deleting and not known and passed(view.status, job):
             yield DeleteJob(job=job, orphan=True)
 
 
@@ -200,10 +207,11 @@ def _status(view: View, changed: Change | None, *, now: datetime) -> ScheduleSta
         "description": _description(view),
         "next_schedule_times": _next_times(view, now=now),
     }
-    if changed is not None and changed.backlog is None:
+    acts_on_it = changed is not None and changed.backlog is None and view.certain
+    if changed is not None and acts_on_it:
         update["observed_timing"] = view.timing if view.actionable else None
         update["floor_time"] = changed.floor
-    if view.clocks_agree and (changed is None or changed.backlog is None):
+    if changed is None or acts_on_it:
         update["observed_generation"] = view.generation
     return status.model_copy(update=update)
 
@@ -226,11 +234,15 @@ def _next_times(view: View, *, now: datetime) -> tuple[datetime, ...]:
     return tuple(times)
 
 
-def _differs(stored: ScheduleStatus, desired: ScheduleStatus) -> bool:
-    """Tell whether the difference is worth a write: that a run no longer needs to be noted is not."""
-    return desired.model_copy(update={"uncounted": stored.uncounted}) != stored or not set(
-        desired.uncounted
-    ) <= set(stored.uncounted)
+def _differs(stored: ScheduleStatus, desired: ScheduleStatus, *, followed: bool) -> bool:
+    """Tell whether the difference is worth a write: that a run no longer needs to be noted is not.
+
+    Nor are other next times, where steps are taken now that another write follows.
+    """
+    idle = {"uncounted": stored.uncounted} | (
+        {"next_schedule_times": stored.next_schedule_times} if followed else {}
+    )
+    return desired.model_copy(update=idle) != stored or not set(desired.uncounted) <= set(stored.uncounted)
 
 
 def _wake_at(view: View, *, now: datetime) -> datetime | None:

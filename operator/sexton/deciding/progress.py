@@ -7,6 +7,7 @@ window ends of the records, and the instants of our Jobs: whichever of those wri
 from collections.abc import Iterator
 from datetime import datetime
 
+from sexton.api.schedule_status import ScheduleStatus
 from sexton.deciding.naming import run_name
 from sexton.deciding.view import JobView, RunView, View
 
@@ -85,8 +86,8 @@ def unrecorded(view: View, *, now: datetime) -> Iterator[JobView]:
             yield job
 
 
-def passed(view: View, job: JobView) -> bool:
+def passed(stored: ScheduleStatus, job: JobView) -> bool:
     """Tell whether the stored cursor has passed a Job, so that its occurrence is never due again without it."""
-    cursor = view.status.last_handled_time
+    cursor = stored.last_handled_time
     claims_an_occurrence = job.origin.attempt == 1 and not job.origin.manual
     return not claims_an_occurrence or (cursor is not None and job.origin.scheduled_time <= cursor)

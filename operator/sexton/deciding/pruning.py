@@ -54,7 +54,7 @@ def _accounted_for(view: View, job: JobView) -> bool:
     run = view.runs.get(job.name)
     if run is not None and not run.phase.ended:
         return False
-    return passed(view, job)
+    return passed(view.status, job)
 
 
 def record_expiries(view: View) -> Iterator[tuple[EndedRecord, datetime]]:

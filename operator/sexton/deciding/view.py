@@ -150,8 +150,15 @@ class View:
     """The ended records, once something has ended that may push an older one out."""
     record_refused: str | None = None
     """The server's words, while it refuses to store a record."""
+    doubtful: frozenset[str] = frozenset()
+    """Names of Jobs whose creation was asked for, not answered, and may still be carried out."""
     clocks_agree: bool = True
     settings: Settings = field(default_factory=Settings)
+
+    @property
+    def certain(self) -> bool:
+        """Whether it is known what time it is and what has been started."""
+        return self.clocks_agree and not self.doubtful
 
     @property
     def actionable(self) -> bool:

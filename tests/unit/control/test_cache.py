@@ -1,0 +1,208 @@
+"""What is known: our own writes at once, nothing older than what is known, and nothing forgotten that is not stored."""
+
+from typing import Any
+
+import pytest
+
+from sexton.control.cache import Cache
+from sexton.deciding import Settings, View
+from unit.control.clocks import StillClock
+from unit.control.objects import job_object, run_object, schedule_object
+from unit.deciding.views import UID, at, name_of
+
+Object = dict[str, Any]
+
+NAME_OF_IT = name_of("10:00")
+
+
+class Known:
+    """A cache, and who was woken by it."""
+
+    def __init__(self, *objects: Object) -> None:
+        self.woken: list[str] = []
+        self.cache = Cache(clock=StillClock("10:10"), settings=Settings(), wake=self.woken.append)
+        self.cache.schedule_seen(schedule_object(version=1))
+        for obj in objects:
+            self.sees(obj)
+        self.woken.clear()
+
+    def sees(self, obj: Object) -> None:
+        {
+            "Schedule": self.cache.schedule_seen,
+            "Job": self.cache.job_seen,
+            "ScheduleRun": self.cache.run_seen,
+        }[obj["kind"]](obj)
+
+    @property
+    def view(self) -> View:
+        return self.cache.view(UID, clocks_agree=True)
+
+
+def window_object(first: str = "10:00", last: str = "10:05", *, version: int = 3) -> Object:
+    run = run_object(first, version=version, phase="Missed")
+    run["status"]["window"] = {
+        "count": 2,
+        "first": f"2026-03-02T{first}:00Z",
+        "last": f"2026-03-02T{last}:00Z",
+    }
+    return run
+
+
+def handled(time: str, *, version: int) -> Object:
+    return schedule_object(version=version, status={"lastHandledTime": f"2026-03-02T{time}:00Z"})
+
+
+OLDER = {
+    "a Job": (job_object(version=7, ended="10:03"), job_object(version=6), "jobs"),
+    "a Job of the same version": (job_object(version=7, ended="10:03"), job_object(version=7), "jobs"),
+    "a record": (run_object(version=7), run_object(version=6, phase="Pending"), "runs"),
+}
+
+
+@pytest.mark.parametrize("name", OLDER)
+def test_what_is_older_than_what_is_known_is_ignored(name: str) -> None:
+    """Rule: answers of our own writes enter the view at once; older resourceVersions are ignored."""
+    newer, older, where = OLDER[name]
+    known = Known(newer)
+    before = dict(getattr(known.view, where))
+    known.sees(older)
+    assert getattr(known.view, where) == before
+    assert known.woken == []
+
+
+def test_an_older_schedule_is_ignored() -> None:
+    known = Known(handled("10:05", version=9))
+    known.sees(handled("10:00", version=8))
+    assert known.view.status.last_handled_time == at("10:05")
+
+
+def test_an_end_is_final() -> None:
+    """A late event after the end, and one that no longer tells it, change nothing of it."""
+    known = Known(job_object(version=7, ended="10:03"))
+    end = known.view.jobs[NAME_OF_IT].end
+    known.sees(job_object(version=8, ended="10:04", succeeded=False))
+    assert known.view.jobs[NAME_OF_IT].end == end
+    assert known.view.jobs[NAME_OF_IT].resource_version == 8
+
+
+def test_the_end_of_a_job_is_not_that_of_another_of_the_same_name() -> None:
+    known = Known(job_object(version=7, ended="10:03", uid="first"))
+    known.sees(job_object(version=9, uid="second"))
+    assert known.view.jobs[NAME_OF_IT].end is None
+
+
+def test_it_wakes_for_what_matters() -> None:
+    known = Known(job_object(version=2), run_object(version=3))
+    known.sees(job_object(version=4))
+    known.sees(run_object(version=5))
+    assert known.woken == [], "nothing has changed that a decision rests on"
+    known.sees(job_object(version=6, deletionTimestamp="2026-03-02T10:02:00Z"))
+    known.sees(job_object(version=7, ended="10:03"))
+    known.sees(run_object(version=8, phase="Succeeded"))
+    known.sees(schedule_object(version=9))
+    assert known.woken == [UID] * 4
+
+
+def test_strangers_are_ignored() -> None:
+    job, run = job_object(), run_object()
+    job["metadata"]["ownerReferences"] = run["metadata"]["ownerReferences"] = []
+    known = Known(job, run)
+    assert (known.view.jobs, known.view.runs) == ({}, {})
+
+
+def test_what_cannot_be_read_is_left_alone() -> None:
+    job, run = job_object(), run_object(phase="Dancing")
+    job["metadata"]["annotations"] = {}
+    known = Known(job, run)
+    assert (known.view.jobs, known.view.runs) == ({}, {})
+
+
+def test_a_window_is_dropped_once_the_cursor_has_passed_it() -> None:
+    """No watch would tell: windows were never open."""
+    known = Known(window_object("10:00", "10:05"))
+    known.sees(handled("10:05", version=5))
+    assert known.view.runs, "what follows may still join it"
+    known.sees(handled("10:10", version=6))
+    assert known.view.runs == {}
+
+
+def test_an_open_record_is_never_dropped_by_the_cursor() -> None:
+    known = Known(run_object(version=3))
+    known.sees(handled("10:10", version=6))
+    assert NAME_OF_IT in known.view.runs
+
+
+def test_a_schedule_that_is_gone_takes_what_was_doubtful_along() -> None:
+    known = Known()
+    known.cache.schedule_gone(UID)
+    assert known.cache.entry(UID) is None
+    assert len(known.cache) == 0
+    known.sees(job_object())
+    assert known.woken == [UID], "the queue finds nothing to do for it"
+
+
+DELETED = {
+    "its end is stored nowhere: the record is open": (run_object(version=3), None, True),
+    "nor has it a record: the cursor has not passed it": (None, None, True),
+    "its end is stored in its record": (run_object(version=3, phase="Succeeded"), "10:00", False),
+    "it had a record, which is gone: the cursor has passed it": (None, "10:00", False),
+}
+
+
+@pytest.mark.parametrize("name", DELETED)
+def test_the_end_of_a_job_that_somebody_deletes_is_kept_until_it_is_stored(name: str) -> None:
+    """`kubectl wait job && kubectl delete job`: it has succeeded, whatever became of it afterwards."""
+    run, cursor, kept = DELETED[name]
+    known = Known(job_object(version=2, ended="10:03"))
+    if run is not None:
+        known.sees(run)
+    if cursor is not None:
+        known.sees(handled(cursor, version=4))
+    known.cache.job_gone(UID, NAME_OF_IT)
+    job = known.view.jobs.get(NAME_OF_IT)
+    assert (job is not None) == kept
+    if job is not None:
+        assert job.end is not None
+        assert job.end.succeeded
+        assert job.deleting, "so that nobody deletes it again"
+
+
+def test_and_no_longer() -> None:
+    known = Known(job_object(version=2, ended="10:03"), run_object(version=3))
+    known.cache.job_gone(UID, NAME_OF_IT)
+    known.sees(run_object(version=9, phase="Succeeded"))
+    assert known.view.jobs == {}
+
+
+def test_nor_when_its_record_is_deleted_too() -> None:
+    known = Known(job_object(version=2, ended="10:03"), run_object(version=3), handled("10:00", version=4))
+    known.cache.job_gone(UID, NAME_OF_IT)
+    known.cache.run_gone(UID, NAME_OF_IT)
+    assert known.view.jobs == {}
+
+
+def test_a_job_of_the_same_name_that_comes_after_it_is_not_forgotten_with_it() -> None:
+    known = Known(job_object(version=2, ended="10:03", uid="first"), run_object(version=3))
+    known.cache.job_gone(UID, NAME_OF_IT)
+    known.sees(job_object(version=5, uid="second"))
+    known.sees(run_object(version=9, phase="Succeeded"))
+    assert known.view.jobs[NAME_OF_IT].uid == "second"
+
+
+def test_a_job_that_was_deleted_while_it_ran_is_gone() -> None:
+    known = Known(job_object(version=2), run_object(version=3))
+    known.cache.job_gone(UID, NAME_OF_IT)
+    assert known.view.jobs == {}
+    assert known.woken == [UID]
+
+
+def test_failures_are_to_be_explained_once_and_only_for_open_records() -> None:
+    failed = job_object(version=2, ended="10:03", succeeded=False)
+    known = Known(failed)
+    assert known.cache.unexplained(UID) == []
+    known.sees(run_object(version=3))
+    ((job, end),) = known.cache.unexplained(UID)
+    known.cache.explained(UID, job.name, end)
+    assert known.cache.unexplained(UID) == []
+    known.sees(job_object(version=8, ended="10:03", succeeded=False))
+    assert known.cache.unexplained(UID) == [], "a later event does not make it unexplained"

@@ -1,0 +1,396 @@
+"""Steps carried out: each one write, with the reads that make it safe; and the whole way from instant to record."""
+
+from typing import Any, Self
+
+import pytest
+
+from sexton.control.cache import Cache, Entry
+from sexton.control.events import EventPoster
+from sexton.control.executing import Executor
+from sexton.control.probing import probe
+from sexton.control.queue import WorkQueue
+from sexton.control.reconciling import Reconciler
+from sexton.deciding import JobView, RunView, Settings, View
+from sexton.deciding.steps import StartJob
+from sexton.kube.errors import Outage, Refused, StatusReport
+from sexton.kube.resources import JOBS, RUNS, SCHEDULES, Resource
+from unit.control.api_server import ApiServer, Object
+from unit.control.clocks import StillClock
+from unit.control.objects import job_object, run_object, schedule_object
+from unit.deciding.views import NAMESPACE, UID, at, name_of, origin_of
+
+DUE = "10:05:00.25"
+NAME_OF_IT = name_of("10:05")
+
+OBSERVED = {
+    "observedGeneration": 1,
+    "observedTiming": {"schedule": "*/5 * * * *"},
+    "floorTime": "2026-03-02T09:00:00Z",
+    "lastHandledTime": "2026-03-02T10:00:00Z",
+}
+
+NO = Refused(StatusReport(code=403, reason="Forbidden", message="denied by policy X"))
+
+
+class Operator:
+    """One operator process and the server that it works on; the watches are what a test shows it."""
+
+    def __init__(self, *, now: str = DUE, server: ApiServer | None = None, **schedule: Any) -> None:
+        self.clock = StillClock(now)
+        self.server = server or ApiServer(self.clock)
+        if server is None:
+            self.server.put(SCHEDULES, schedule_object(status=dict(OBSERVED), **schedule))
+        self.queue = WorkQueue(clock=self.clock, workers=4)
+        self.woken: list[str] = []
+        self.cache = Cache(clock=self.clock, settings=Settings(), wake=self.woken.append)
+        self.events = EventPoster(self.server, clock=self.clock)
+        self.executor = Executor(self.server, cache=self.cache, events=self.events, clock=self.clock)
+        self.reconciler = Reconciler(
+            self.server, cache=self.cache, executor=self.executor, queue=self.queue, clock=self.clock
+        )
+        self.queue.work = self.reconciler.reconcile
+        self.cache.schedule_seen(self.stored(SCHEDULES, "nightly"))
+
+    @property
+    def entry(self) -> Entry:
+        entry = self.cache.entry(UID)
+        assert entry is not None
+        return entry
+
+    @property
+    def view(self) -> View:
+        return self.cache.view(UID, clocks_agree=True)
+
+    def stored(self, resource: Resource, name: str) -> Object:
+        return self.server.objects[resource.plural, NAMESPACE, name]
+
+    def names(self, resource: Resource) -> list[str]:
+        return [name for plural, _, name in self.server.objects if plural == resource.plural]
+
+    @classmethod
+    async def at_rest(cls, **schedule: Any) -> Self:
+        """Return an operator that had nothing left to do at 10:03, when it has become 10:05."""
+        operator = cls(now="10:03", **schedule)
+        await operator.comes_to_rest()
+        operator.server.requests.clear()
+        operator.clock.passes((at(DUE) - at("10:03")).total_seconds())
+        return operator
+
+    async def reconciles(self) -> None:
+        await self.reconciler.reconcile(UID)
+
+    async def comes_to_rest(self) -> None:
+        """Reconcile until nothing is written any more, as if a second passed in between."""
+        while True:
+            before = len(self.server.writes())
+            self.reconciler._status_written.clear()
+            await self.reconciles()
+            if len(self.server.writes()) == before:
+                return
+
+    async def starts(self, *, caught_up: bool = False) -> None:
+        step = StartJob(name=NAME_OF_IT, origin=origin_of(at("10:05"), caught_up=caught_up))
+        await self.executor.perform(self.entry, step)
+
+    @property
+    def status(self) -> Object:
+        status: Object = self.stored(SCHEDULES, "nightly")["status"]
+        return status
+
+    def job(self) -> JobView | None:
+        return self.view.jobs.get(NAME_OF_IT)
+
+    def run(self) -> RunView | None:
+        return self.view.runs.get(NAME_OF_IT)
+
+
+async def test_from_an_instant_to_a_record() -> None:
+    """Rule: the start is one write, the Job; then the record, then the cursor. And no other."""
+    operator = await Operator.at_rest()
+    await operator.reconciles()
+    assert operator.server.writes() == [("post", "jobs"), ("post", "scheduleruns"), ("patch", "schedules")]
+    assert operator.status["lastHandledTime"] == "2026-03-02T10:05:00Z"
+    assert operator.status["counters"]["fired"] == 1
+    assert operator.stored(RUNS, NAME_OF_IT)["status"]["phase"] == "Running"
+    await operator.comes_to_rest()
+    assert len(operator.server.writes()) == 3, "and then there is nothing left to do"
+
+
+async def test_from_the_end_of_a_job_to_that_of_its_record() -> None:
+    """Rule: an end is counted first, and then its record says so: two writes."""
+    operator = await Operator.at_rest()
+    await operator.comes_to_rest()
+    operator.server.requests.clear()
+    operator.clock.passes(60)
+    operator.cache.job_seen(operator.server.put(JOBS, job_object("10:05", ended="10:05:58")))
+    await operator.comes_to_rest()
+    assert operator.server.writes() == [("patch", "schedules"), ("patch", "scheduleruns")]
+    assert operator.status["counters"]["succeeded"] == 1
+    record = operator.stored(RUNS, NAME_OF_IT)["status"]
+    assert (record["phase"], record["conditions"][0]["type"]) == ("Succeeded", "Complete")
+
+
+async def test_a_restarted_operator_has_nothing_to_do_again() -> None:
+    first = await Operator.at_rest()
+    await first.comes_to_rest()
+    writes = len(first.server.writes())
+    second = Operator(server=first.server)
+    second.cache.job_seen(first.stored(JOBS, NAME_OF_IT))
+    second.cache.run_seen(first.stored(RUNS, NAME_OF_IT))
+    await second.comes_to_rest()
+    assert len(first.server.writes()) == writes
+
+
+WRITES = {"Job": ("post", JOBS), "record": ("post", RUNS), "status": ("patch", SCHEDULES)}
+
+
+@pytest.mark.parametrize("what", WRITES)
+async def test_an_answer_that_got_lost(what: str) -> None:
+    """Whichever answer it is, the second try finds what the first has done."""
+    operator = await Operator.at_rest()
+    operator.server.loses_the_answer(*WRITES[what])
+    await operator.reconciles()
+    await operator.comes_to_rest()
+    assert operator.names(JOBS) == operator.names(RUNS) == [NAME_OF_IT]
+    assert (operator.status["counters"]["fired"], operator.status["lastHandledTime"]) == (
+        1,
+        "2026-03-02T10:05:00Z",
+    )
+    assert operator.server.writes().count(("post", "jobs")) == 1, "it was found, not made again"
+
+
+@pytest.mark.parametrize("what", WRITES)
+async def test_an_outage(what: str) -> None:
+    operator = await Operator.at_rest()
+    operator.server.fails(*WRITES[what], Outage("down"))
+    await operator.reconciles()
+    await operator.comes_to_rest()
+    assert operator.names(JOBS) == operator.names(RUNS) == [NAME_OF_IT]
+    assert operator.status["counters"]["fired"] == 1
+
+
+async def test_a_start_in_doubt_is_not_taken_for_missed_while_the_server_may_still_make_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The answer got lost, the Job is not there yet, and the minute is over: it may appear at any moment."""
+    seconds = 0.0
+    monkeypatch.setattr("time.monotonic", lambda: seconds)
+    operator = Operator(catchUp="None", now="10:05:58")
+    operator.server.fails("post", JOBS, Outage("reset"))
+    await operator.reconciles()
+    operator.clock.passes(4)
+    await operator.reconciles()
+    assert operator.names(RUNS) == []
+    seconds = 10.1
+    await operator.reconciles()
+    assert operator.stored(RUNS, NAME_OF_IT)["status"]["phase"] == "Missed"
+
+
+async def test_a_name_that_is_taken_by_the_same_job_is_a_success() -> None:
+    """Rule: "already exists" is success only if it is ours, and then what it says is what happened."""
+    operator = Operator()
+    operator.server.put(JOBS, job_object("10:05", origin=origin_of(at("10:05"), caught_up=True)))
+    await operator.starts()
+    job = operator.job()
+    assert job is not None
+    assert job.origin.caught_up
+
+
+async def test_a_job_whose_notes_somebody_has_thinned_out_is_ours_all_the_same() -> None:
+    operator = Operator()
+    thin = job_object("10:05")
+    for key in ("sexton.dev/expression", "sexton.dev/trigger", "sexton.dev/time-zone"):
+        del thin["metadata"]["annotations"][key]
+    operator.server.put(JOBS, thin)
+    await operator.reconciles()
+    assert operator.job() is not None
+    assert operator.run() is not None
+
+
+STRANGERS = {
+    "nobody's": {"ownerReferences": []},
+    "another Schedule's": {
+        "ownerReferences": [
+            {
+                "apiVersion": "sexton.dev/v1",
+                "kind": "Schedule",
+                "name": "other",
+                "uid": "x",
+                "controller": True,
+            }
+        ]
+    },
+    "of another instant": {"annotations": {"sexton.dev/scheduled-time": "2026-03-02T11:00:00Z"}},
+}
+
+
+@pytest.mark.parametrize("name", STRANGERS)
+async def test_a_name_that_is_taken_by_another_fails_the_attempt(name: str) -> None:
+    """Rule: if it is not ours, the attempt fails with a message that names it."""
+    operator = Operator()
+    taken = job_object("10:05")
+    taken["metadata"] |= STRANGERS[name]
+    operator.server.put(JOBS, taken)
+    await operator.comes_to_rest()
+    record = operator.stored(RUNS, NAME_OF_IT)["status"]
+    assert (record["phase"], record["reason"]) == ("Failed", "NameTaken")
+    assert NAME_OF_IT in record["message"]
+    assert operator.status["counters"]["failed"] == 1
+
+
+async def test_a_job_that_is_finally_refused_is_an_attempt_that_failed() -> None:
+    operator = Operator()
+    operator.server.fails("post", JOBS, NO)
+    await operator.comes_to_rest()
+    record = operator.stored(RUNS, NAME_OF_IT)["status"]
+    assert (record["phase"], record["reason"], record["message"]) == (
+        "Failed",
+        "JobRefused",
+        "denied by policy X",
+    )
+    assert record["conditions"][0]["type"] == "Failed"
+    assert operator.names(JOBS) == []
+
+
+async def test_what_seems_to_have_been_missed_is_looked_for_before_it_is_caught_up() -> None:
+    """Somebody cleared the status, and the Job was pruned: its record still says that it has run."""
+    operator = Operator()
+    operator.server.put(RUNS, run_object("10:05", phase="Succeeded"))
+    await operator.starts(caught_up=True)
+    assert operator.names(JOBS) == []
+    run = operator.run()
+    assert run is not None
+    assert run.phase == "Succeeded"
+
+
+async def test_what_is_on_time_costs_no_look() -> None:
+    operator = Operator()
+    await operator.starts()
+    assert operator.server.requests == [("post", "jobs", NAME_OF_IT)]
+
+
+async def test_a_record_that_is_refused_stops_the_schedule_and_says_so() -> None:
+    """Rule: a record that is refused for long: Ready=False, reason RecordRefused, and nothing more starts."""
+    operator = await Operator.at_rest(concurrencyPolicy="Allow")
+    for _ in range(3):
+        operator.server.fails("post", RUNS, NO)
+        operator.reconciler._status_written.clear()
+        await operator.reconciles()
+        operator.clock.passes(300)
+    assert operator.names(JOBS) == [NAME_OF_IT]
+    (ready,) = [each for each in operator.status["conditions"] if each["type"] == "Ready"]
+    assert (ready["status"], ready["reason"]) == ("False", "RecordRefused")
+    assert "denied by policy X" in ready["message"]
+
+
+async def test_the_run_that_blocks_is_read_live_before_a_skip() -> None:
+    """Rule: what a watch has not shown yet must not cost a run."""
+    operator = Operator()
+    operator.cache.job_seen(operator.server.put(JOBS, job_object("10:00")))
+    operator.cache.run_seen(operator.server.put(RUNS, run_object("10:00")))
+    ended = job_object("10:00", ended="10:04")
+    operator.server.put(JOBS, ended)
+    await operator.comes_to_rest()
+    assert NAME_OF_IT in operator.names(JOBS)
+    assert operator.status["counters"]["skippedOverlaps"] == 0
+
+
+async def test_a_blocker_that_is_live_costs_the_run() -> None:
+    operator = Operator()
+    operator.cache.job_seen(operator.server.put(JOBS, job_object("10:00")))
+    operator.cache.run_seen(operator.server.put(RUNS, run_object("10:00")))
+    await operator.reconciles()
+    record = operator.stored(RUNS, NAME_OF_IT)["status"]
+    assert (record["phase"], record["blockedBy"]) == ("Skipped", name_of("10:00"))
+    assert operator.names(JOBS) == [name_of("10:00")]
+
+
+async def test_a_status_that_somebody_else_wrote_meanwhile_is_read_and_decided_upon_anew() -> None:
+    """Rule: status and record updates carry the resourceVersion."""
+    operator = Operator()
+    theirs = schedule_object(status=OBSERVED | {"counters": {"fired": 41}})
+    operator.server.put(SCHEDULES, theirs)
+    await operator.comes_to_rest()
+    assert operator.status["counters"]["fired"] == 42
+
+
+async def test_a_field_that_is_no_longer_so_is_taken_out_of_the_status() -> None:
+    operator = Operator()
+    operator.server.put(
+        SCHEDULES, schedule_object(schedule="60 * * * *", status=OBSERVED | {"description": "words"})
+    )
+    operator.cache.schedule_seen(operator.stored(SCHEDULES, "nightly"))
+    await operator.reconciles()
+    status = operator.stored(SCHEDULES, "nightly")["status"]
+    assert "observedTiming" not in status
+    assert "description" not in status
+    assert status["lastHandledTime"] == "2026-03-02T10:05:00Z", "what was due under the old one is recorded"
+
+
+async def test_a_schedule_that_was_recreated_is_another_one() -> None:
+    operator = Operator()
+    new = schedule_object(status={})
+    new["metadata"]["uid"] = "another"
+    operator.server.put(SCHEDULES, new)
+    await operator.reconciles()
+    assert operator.cache.entry(UID) is None
+    assert operator.stored(SCHEDULES, "nightly")["status"] == {}, "its status is its own"
+
+
+async def test_a_live_job_whose_record_was_deleted_is_deleted() -> None:
+    """Rule: deleting a record of a run in flight cancels its chain."""
+    operator = Operator(now="10:03")
+    operator.cache.job_seen(operator.server.put(JOBS, job_object("10:00")))
+    await operator.reconciles()
+    assert operator.names(JOBS) == []
+
+
+async def test_but_not_before_the_record_has_been_looked_for() -> None:
+    operator = Operator(now="10:03")
+    operator.cache.job_seen(operator.server.put(JOBS, job_object("10:00")))
+    operator.server.put(RUNS, run_object("10:00"))
+    await operator.reconciles()
+    assert operator.names(JOBS) == [name_of("10:00")]
+    assert name_of("10:00") in operator.view.runs
+
+
+async def test_a_takeover_looks_for_records_by_name_until_one_is_not_there() -> None:
+    operator = Operator(now="10:25:30")
+    for scheduled in ("10:05", "10:10"):
+        operator.server.put(RUNS, run_object(scheduled, phase="Succeeded"))
+    window = run_object("10:15", phase="Missed")
+    window["status"]["window"] = {"count": 2, "first": "2026-03-02T10:15:00Z", "last": "2026-03-02T10:20:00Z"}
+    operator.server.put(RUNS, window)
+    await probe(operator.server, operator.cache, operator.entry, now=operator.clock.now())
+    assert set(operator.view.runs) == {name_of(each) for each in ("10:05", "10:10", "10:15")}
+    assert operator.server.requests[-1] == ("get", "scheduleruns", name_of("10:25"))
+
+
+async def test_a_takeover_of_an_idle_schedule_reads_nothing() -> None:
+    operator = Operator(now="10:03")
+    await probe(operator.server, operator.cache, operator.entry, now=operator.clock.now())
+    assert operator.server.requests == []
+
+
+async def test_a_takeover_sees_what_a_clock_that_was_ahead_has_recorded() -> None:
+    """The clock of the process before may have been a minute ahead: what it recorded is not due again."""
+    operator = Operator(now="10:04:30")
+    skipped = run_object("10:05", phase="Skipped")
+    skipped["status"]["window"] = {
+        "count": 1,
+        "first": "2026-03-02T10:05:00Z",
+        "last": "2026-03-02T10:05:00Z",
+    }
+    operator.server.put(RUNS, skipped)
+    await probe(operator.server, operator.cache, operator.entry, now=operator.clock.now())
+    assert set(operator.view.runs) == {NAME_OF_IT}
+
+
+async def test_the_status_is_written_once_a_second_at_most() -> None:
+    """Rule: coalesced to at most one PATCH per Schedule per second, unless something waits for it."""
+    operator = await Operator.at_rest(concurrencyPolicy="Allow")
+    for _ in range(3):
+        await operator.reconciles()
+        operator.clock.passes(300)
+    assert operator.server.writes().count(("patch", "schedules")) == 1
+    assert len(operator.names(JOBS)) == len(operator.names(RUNS)) == 3, "records and starts don't wait for it"

@@ -1,0 +1,110 @@
+"""What a failed pod tells: exit code, reason, termination message."""
+
+from typing import Any
+
+import pytest
+
+from sexton.control.failures import PodFailure, explained, pod_failure
+from sexton.deciding import JobEnd
+from sexton.kube.errors import Outage, Refused, StatusReport
+from sexton.kube.resources import PODS
+from unit.control.api_server import ApiServer
+from unit.control.clocks import StillClock
+from unit.deciding.views import at, job
+
+Object = dict[str, Any]
+
+
+def pod(*containers: Object, init: list[Object] | None = None, **status: Any) -> Object:
+    more = {"initContainerStatuses": init} if init is not None else {}
+    return {"status": {"containerStatuses": list(containers), **more, **status}}
+
+
+def exited(code: int, *, name: str = "main", which: str = "state", **more: str) -> Object:
+    return {"name": name, which: {"terminated": {"exitCode": code, **more}}}
+
+
+WAITING = {
+    "waiting": {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "no.such/image"'},
+}
+BACK_OFF = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s restarting failed container"}}
+
+PODS_: dict[str, tuple[Object, PodFailure | None]] = {
+    "it exited": (
+        pod(exited(3, reason="Error", message=" no such table \n")),
+        PodFailure(exit_code=3, message="container main exited with 3: no such table"),
+    ),
+    "killed for its memory": (
+        pod(exited(137, reason="OOMKilled")),
+        PodFailure(exit_code=137, message="container main exited with 137 (OOMKilled)"),
+    ),
+    "an init container": (
+        pod(
+            {"name": "main", "state": {"waiting": {"reason": "PodInitializing"}}},
+            init=[exited(1, name="fetch")],
+        ),
+        PodFailure(exit_code=1, message="container fetch exited with 1"),
+    ),
+    "the second container": (
+        pod(exited(0, name="a"), exited(2, name="b")),
+        PodFailure(exit_code=2, message="container b exited with 2"),
+    ),
+    "it can't get its image": (
+        pod({"name": "main", "state": WAITING}),
+        PodFailure(
+            exit_code=None,
+            message='container main waits: ImagePullBackOff: Back-off pulling image "no.such/image"',
+        ),
+    ),
+    "it exited and waits to be restarted: the exit is what matters": (
+        pod({"name": "main", "state": BACK_OFF, "lastState": {"terminated": {"exitCode": 9}}}),
+        PodFailure(exit_code=9, message="container main exited with 9"),
+    ),
+    "one waits and another exited": (
+        pod({"name": "a", "state": WAITING}, exited(4, name="b")),
+        PodFailure(exit_code=4, message="container b exited with 4"),
+    ),
+    "evicted": (
+        pod(phase="Failed", reason="Evicted", message="the node was low on memory"),
+        PodFailure(exit_code=None, message="Evicted: the node was low on memory"),
+    ),
+    "failed without a word": (pod(phase="Failed"), PodFailure(exit_code=None, message="the pod failed")),
+    "nulls": ({"status": {"containerStatuses": None, "initContainerStatuses": None}}, None),
+    "it runs": (pod({"name": "main", "state": {"running": {}}}), None),
+    "it succeeded": (pod(exited(0)), None),
+    "no status yet": ({}, None),
+}
+
+
+@pytest.mark.parametrize("name", PODS_)
+def test_what_a_pod_tells(name: str) -> None:
+    given, expected = PODS_[name]
+    assert pod_failure(given) == expected
+
+
+END = JobEnd(
+    succeeded=False, at=at("10:05"), reason="BackoffLimitExceeded", message="Job has reached the limit"
+)
+
+
+async def test_the_youngest_pod_that_failed_speaks_for_the_job() -> None:
+    server = ApiServer(StillClock())
+    for name, created, code in (("a", "10:01", 1), ("b", "10:03", 3), ("c", "10:02", 2)):
+        metadata = {"name": name, "creationTimestamp": f"2026-03-02T{created}:00Z"}
+        server.put(PODS, {**pod(exited(code)), "metadata": metadata})
+    server.put(PODS, {**pod({"name": "main", "state": {"running": {}}}), "metadata": {"name": "d"}})
+    end = await explained(server, "reports", job("10:00"), END)
+    assert end.exit_code == 3
+    assert end.message == "Job has reached the limit: container main exited with 3"
+    assert (end.at, end.reason, end.succeeded) == (END.at, END.reason, END.succeeded)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [Outage("down"), Refused(StatusReport(code=403, reason="Forbidden", message="no pods for you"))],
+    ids=str,
+)
+async def test_pods_that_cannot_be_read_do_not_hold_up_the_end(fault: Outage | Refused) -> None:
+    server = ApiServer(StillClock())
+    server.fails("list", PODS, fault)
+    assert await explained(server, "reports", job("10:00"), END) == END

@@ -1,0 +1,313 @@
+"""Jobs: built from the template, which wins; and read back."""
+
+from copy import deepcopy
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from sexton.api import meta
+from sexton.api.run import Trigger
+from sexton.api.schedule import ScheduleSpec
+from sexton.control.jobs import Unreadable, build_job, owner_uid, read_job
+from sexton.deciding import JobEnd, Origin
+from unit.control.clocks import StillClock
+from unit.control.objects import job_object, stored
+from unit.deciding.views import NAME, UID, at, name_of, origin_of
+
+Object = dict[str, Any]
+
+NAME_OF_IT = name_of("10:00")
+
+VARIABLES = {
+    "SEXTON_SCHEDULE": NAME,
+    "SEXTON_RUN": NAME_OF_IT,
+    "SEXTON_SCHEDULED_TIME": "2026-03-02T10:00:00Z",
+    "SEXTON_SCHEDULED_TIMESTAMP": "1772445600",
+    "SEXTON_EXPRESSION": "*/5 * * * *",
+    "SEXTON_TIME_ZONE": "UTC",
+    "SEXTON_CAUGHT_UP": "false",
+    "SEXTON_ATTEMPT": "1",
+    "SEXTON_TRIGGER": "Schedule",
+    "SEXTON_MANUAL": "false",
+}
+
+
+def spec_with(pod: Object | None = None, **job: Any) -> ScheduleSpec:
+    """Return a spec with such a pod, and such fields of its Job's spec."""
+    pod = pod or {"containers": [{"name": "main", "image": "busybox"}]}
+    template = {"spec": {"template": {"spec": pod}, **job}}
+    return ScheduleSpec.model_validate({"schedule": "*/5 * * * *", "jobTemplate": template})
+
+
+def built(spec: ScheduleSpec, *, origin: Origin | None = None) -> Object:
+    return build_job(spec, origin or origin_of(at("10:00")), name=NAME_OF_IT, schedule=NAME, uid=UID)
+
+
+def variables(container: Object) -> dict[str, str]:
+    return {variable["name"]: variable.get("value", "?") for variable in container["env"]}
+
+
+def test_who_owns_it() -> None:
+    """Right for kubernetes#124883: no blockOwnerDeletion, which hardened clusters don't permit."""
+    job = built(spec_with())
+    assert job["metadata"]["ownerReferences"] == [
+        {"apiVersion": "sexton.dev/v1", "kind": "Schedule", "name": NAME, "uid": UID, "controller": True}
+    ]
+    assert owner_uid(job) == UID
+
+
+def test_every_container_is_told_what_it_runs_for() -> None:
+    pod = {
+        "initContainers": [{"name": "first", "image": "a"}],
+        "containers": [{"name": "main", "image": "b"}, {"name": "aside", "image": "c", "env": []}],
+    }
+    spec = built(spec_with(pod))["spec"]["template"]["spec"]
+    for container in [*spec["initContainers"], *spec["containers"]]:
+        assert variables(container) == VARIABLES
+
+
+def test_what_the_template_sets_wins_and_may_refer_to_ours() -> None:
+    """Ours come first: a variable may refer to those before it only."""
+    own = [
+        {"name": "SEXTON_ATTEMPT", "value": "mine"},
+        {"name": "SINCE", "value": "$(SEXTON_SCHEDULED_TIME)"},
+        {"name": "SECRET", "valueFrom": {"secretKeyRef": {"name": "a", "key": "b"}}},
+    ]
+    (container,) = built(spec_with({"containers": [{"name": "main", "image": "b", "env": own}]}))["spec"][
+        "template"
+    ]["spec"]["containers"]
+    assert container["env"][-3:] == own
+    names = [variable["name"] for variable in container["env"]]
+    assert len(names) == len(set(names)) == len(VARIABLES) + 2
+    assert names.index("SEXTON_SCHEDULED_TIME") < names.index("SINCE")
+
+
+def test_labels_and_annotations_are_merged_and_ours_win() -> None:
+    theirs = {"app": "report", meta.SCHEDULE_LABEL: "someone-else"}
+    notes = {"note": "hello", meta.ATTEMPT_ANNOTATION: "99"}
+    spec = ScheduleSpec.model_validate(
+        {
+            "schedule": "*/5 * * * *",
+            "jobTemplate": {
+                "metadata": {"labels": theirs, "annotations": notes, "name": "ignored"},
+                "spec": {
+                    "template": {
+                        "metadata": {
+                            "labels": {"app": "pod"},
+                            "annotations": None,
+                            "creationTimestamp": None,
+                        },
+                        "spec": {"containers": []},
+                    }
+                },
+            },
+        }
+    )
+    job = built(spec)
+    ours = {meta.SCHEDULE_LABEL: NAME, meta.TRIGGER_LABEL: "Schedule"}
+    assert job["metadata"]["labels"] == {"app": "report", **ours}
+    assert job["metadata"]["name"] == NAME_OF_IT
+    annotations = job["metadata"]["annotations"]
+    assert annotations["note"] == "hello"
+    assert annotations[meta.ATTEMPT_ANNOTATION] == "1"
+    assert annotations[meta.CRONJOB_TIMESTAMP_ANNOTATION] == "2026-03-02T10:00:00Z"
+    pod = job["spec"]["template"]["metadata"]
+    assert pod["labels"] == {"app": "pod", **ours}
+    assert pod["annotations"][meta.SCHEDULED_TIME_ANNOTATION] == "2026-03-02T10:00:00Z"
+
+
+SPECS: dict[str, tuple[Object, Object]] = {
+    "backoffLimit is 0 unless the template sets it": ({}, {"backoffLimit": 0}),
+    "the template's backoffLimit": ({"backoffLimit": 4}, {"backoffLimit": 4}),
+    "its ttl is taken out": ({"ttlSecondsAfterFinished": 60}, {"backoffLimit": 0}),
+    "a ttl of 0 too": ({"ttlSecondsAfterFinished": 0}, {"backoffLimit": 0}),
+    "the rest is as it is": (
+        {"suspend": True, "completionMode": "Indexed", "fieldOfTomorrow": {"a": [1]}},
+        {"backoffLimit": 0, "suspend": True, "completionMode": "Indexed", "fieldOfTomorrow": {"a": [1]}},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_the_spec_of_the_job(name: str) -> None:
+    fields, expected = SPECS[name]
+    spec = built(spec_with(**fields))["spec"]
+    del spec["template"]
+    assert spec == expected
+
+
+@pytest.mark.parametrize("ttl", [0, 60])
+def test_the_ttl_is_kept_for_us_to_apply(ttl: int) -> None:
+    """Rule: ttlSecondsAfterFinished is taken out of the Job and applied by the operator under the same rule."""
+    job = stored(built(spec_with(ttlSecondsAfterFinished=ttl)), version=1)
+    assert read_job(job, clock=StillClock()).ttl == timedelta(seconds=ttl)
+    assert read_job(stored(built(spec_with()), version=1), clock=StillClock()).ttl is None
+
+
+def test_the_template_is_not_changed() -> None:
+    spec = spec_with(
+        {"initContainers": [{"name": "a", "image": "a"}], "containers": [{"name": "b", "image": "b"}]},
+        ttlSecondsAfterFinished=5,
+    )
+    before = deepcopy(spec.job_template.spec)
+    first = built(spec)
+    first["spec"]["template"]["spec"]["containers"].clear()
+    assert spec.job_template.spec == before
+
+
+ODD_PODS: dict[str, Object] = {
+    "nulls, as kubectl writes them": {
+        "initContainers": None,
+        "containers": [{"name": "a", "image": "a", "env": None}],
+    },
+    "no containers": {"containers": None},
+    "an env that is none": {"containers": [{"name": "a", "image": "a", "env": "LANG=C"}]},
+    "variables that are none": {"containers": [{"name": "a", "image": "a", "env": ["LANG=C"]}]},
+    "a variable without a name": {"containers": [{"name": "a", "image": "a", "env": [{"value": "x"}]}]},
+}
+
+
+@pytest.mark.parametrize("name", ODD_PODS)
+def test_what_is_wrong_with_a_template_is_for_the_api_server_to_say(name: str) -> None:
+    """A fault of ours here would be tried again for ever; a refused Job is an attempt that failed, with a reason."""
+    job = built(spec_with(ODD_PODS[name]))
+    assert job["spec"]["template"]["metadata"]["labels"]
+
+
+def test_a_template_with_null_metadata() -> None:
+    """`kubectl create cronjob -o yaml` writes such."""
+    job = built(
+        ScheduleSpec.model_validate(
+            {
+                "schedule": "* * * * *",
+                "jobTemplate": {"spec": {"template": {"metadata": None, "spec": {"containers": []}}}},
+            }
+        )
+    )
+    assert job["spec"]["template"]["metadata"]["labels"] == {
+        meta.SCHEDULE_LABEL: NAME,
+        meta.TRIGGER_LABEL: "Schedule",
+    }
+
+
+ORIGINS = [
+    origin_of(at("10:00")),
+    origin_of(at("10:00"), caught_up=True),
+    origin_of(at("10:00"), attempt=3),
+    origin_of(at("10:00"), manual=True),
+    origin_of(at("10:00"), manual=True, attempt=2),
+]
+
+
+@pytest.mark.parametrize("origin", ORIGINS, ids=str)
+def test_what_a_run_knows_is_read_back(origin: Origin) -> None:
+    """Rule: its annotations say all that the run knows."""
+    job = read_job(stored(built(spec_with(), origin=origin), version=17, uid="u"), clock=StillClock("11:00"))
+    assert (job.origin, job.name, job.uid, job.resource_version) == (origin, NAME_OF_IT, "u", 17)
+    assert (job.end, job.deleting, job.created_at) == (None, False, at("10:00"))
+
+
+ENDS: dict[str, tuple[list[Object], JobEnd | None]] = {
+    "none": ([], None),
+    "succeeded": (
+        [{"type": "Complete", "status": "True", "reason": "CompletionsReached", "message": "all done"}],
+        JobEnd(succeeded=True, at=at("10:07"), reason="CompletionsReached", message="all done"),
+    ),
+    "failed": (
+        [{"type": "Failed", "status": "True", "reason": "DeadlineExceeded", "message": "too long"}],
+        JobEnd(succeeded=False, at=at("10:07"), reason="DeadlineExceeded", message="too long"),
+    ),
+    "about to, which is not yet": ([{"type": "SuccessCriteriaMet", "status": "True"}], None),
+    "about to fail": ([{"type": "FailureTarget", "status": "True"}], None),
+    "suspended is not ended": ([{"type": "Suspended", "status": "True"}], None),
+    "not so": ([{"type": "Failed", "status": "False"}], None),
+    "words of another controller": (
+        [{"type": "Failed", "status": "True", "reason": "My reason: no!"}],
+        JobEnd(succeeded=False, at=at("10:07"), reason="My_reason:_no_", message=""),
+    ),
+    "no words": (
+        [{"type": "Failed", "status": "True"}],
+        JobEnd(succeeded=False, at=at("10:07"), reason="", message=""),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_how_a_job_ended(name: str) -> None:
+    conditions, expected = ENDS[name]
+    job = job_object("10:00")
+    job["status"] = {
+        "conditions": [
+            {"lastTransitionTime": "2026-03-02T10:07:00Z", **condition} for condition in conditions
+        ]
+    }
+    assert read_job(job, clock=StillClock("11:00")).end == expected
+
+
+def test_a_success_is_dated_by_its_completion() -> None:
+    job = job_object("10:00", ended="10:07")
+    job["status"]["completionTime"] = "2026-03-02T10:06:00Z"
+    end = read_job(job, clock=StillClock("11:00")).end
+    assert end is not None
+    assert end.at == at("10:06")
+
+
+@pytest.mark.parametrize(
+    ("now", "expected"), [("10:07:00.8", "10:07:00.8"), ("10:07:01.6", "10:07"), ("10:06:59", "10:07")]
+)
+def test_what_is_just_seen_is_dated_by_our_own_clock(now: str, expected: str) -> None:
+    end = read_job(job_object("10:00", ended="10:07"), clock=StillClock(now)).end
+    assert end is not None
+    assert end.at == at(expected)
+
+
+def test_a_job_whose_notes_somebody_has_thinned_out_is_seen_all_the_same() -> None:
+    """It is in flight, whatever it is called: one that was left alone would let another start beside it."""
+    job = job_object("10:00")
+    kept = {
+        key: job["metadata"]["annotations"][key]
+        for key in (meta.SCHEDULED_TIME_ANNOTATION, meta.ATTEMPT_ANNOTATION)
+    }
+    job["metadata"]["annotations"] = kept
+    origin = read_job(job, clock=StillClock()).origin
+    assert (origin.scheduled_time, origin.attempt, origin.trigger) == (at("10:00"), 1, Trigger.SCHEDULE)
+    assert (origin.expression, origin.caught_up, origin.manual) == ("", False, False)
+
+
+BROKEN = [
+    {},
+    {meta.SCHEDULED_TIME_ANNOTATION: "2026-03-02T10:00:00Z"},
+    {meta.SCHEDULED_TIME_ANNOTATION: "yesterday", meta.ATTEMPT_ANNOTATION: "1"},
+    {meta.SCHEDULED_TIME_ANNOTATION: "2026-03-02T10:00:00Z", meta.ATTEMPT_ANNOTATION: "first"},
+]
+
+
+@pytest.mark.parametrize("annotations", BROKEN, ids=str)
+def test_a_job_that_does_not_say_what_it_is_for_is_unreadable(annotations: dict[str, str]) -> None:
+    with pytest.raises(Unreadable):
+        read_job(
+            {**job_object(), "metadata": {**job_object()["metadata"], "annotations": annotations}},
+            clock=StillClock(),
+        )
+
+
+STRANGERS: dict[str, list[Object]] = {
+    "nobody's": [],
+    "a CronJob's": [{"apiVersion": "batch/v1", "kind": "CronJob", "uid": "x", "controller": True}],
+    "another group's Schedule": [
+        {"apiVersion": "other.dev/v1", "kind": "Schedule", "uid": "x", "controller": True}
+    ],
+    "a group that begins like ours": [
+        {"apiVersion": "sexton.device/v1", "kind": "Schedule", "uid": "x", "controller": True}
+    ],
+    "not controlled by it": [{"apiVersion": "sexton.dev/v1", "kind": "Schedule", "uid": "x"}],
+}
+
+
+@pytest.mark.parametrize("name", STRANGERS)
+def test_what_is_not_ours(name: str) -> None:
+    """Rule: ownership is by UID only, never by label."""
+    job = job_object()
+    job["metadata"]["ownerReferences"] = STRANGERS[name]
+    assert owner_uid(job) is None

@@ -1,0 +1,169 @@
+"""What a watch or a list seems to say is gone is read once more, before it is believed."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from sexton.control.cache import Cache
+from sexton.control.observing import OPEN_RUNS, JobsObserver, RunsObserver
+from sexton.control.requests import Requests
+from sexton.deciding import Settings, View
+from sexton.kube.errors import Outage
+from sexton.kube.resources import JOBS, RUNS
+from unit.control.api_server import ApiServer
+from unit.control.clocks import StillClock
+from unit.control.objects import job_object, run_object, schedule_object
+from unit.deciding.views import NAMESPACE, UID, name_of
+
+Object = dict[str, Any]
+
+IT = (NAMESPACE, name_of("10:00"))
+
+
+class Observed:
+    """The observers of one operator, of one namespace or of all."""
+
+    def __init__(self, *, namespace: str | None = None, schedules: bool = True) -> None:
+        clock = StillClock()
+        self.server = ApiServer(clock)
+        self.cache = Cache(clock=clock, settings=Settings(), wake=lambda _: None)
+        if schedules:
+            self.cache.schedule_seen(schedule_object())
+        self.jobs = JobsObserver(self.server, self.cache, namespace=namespace)
+        self.runs = RunsObserver(
+            self.server, self.cache, Requests(self.server, clock=clock), namespace=namespace
+        )
+
+    @property
+    def view(self) -> View:
+        return self.cache.view(UID, clocks_agree=True)
+
+    async def settles(self) -> None:
+        for _ in range(20):
+            await asyncio.sleep(0)
+
+
+async def test_a_job_that_has_vanished_and_is_there_stays() -> None:
+    """A selector watch says DELETED also of what no longer matches it."""
+    observed = Observed()
+    there = observed.server.put(JOBS, job_object())
+    observed.jobs.seen(there)
+    observed.jobs.vanished(there)
+    await observed.settles()
+    assert IT[1] in observed.view.jobs
+
+
+async def test_a_job_that_has_vanished_and_is_gone_goes() -> None:
+    observed = Observed()
+    observed.jobs.seen(job_object())
+    observed.jobs.vanished(job_object(version=2))
+    assert IT[1] in observed.view.jobs, "not before the server has said so"
+    await observed.settles()
+    assert observed.view.jobs == {}
+
+
+async def test_how_a_deleted_job_ended_is_taken_from_its_last_state() -> None:
+    """The end and the deletion may come so close together that the end is seen only in the deletion."""
+    observed = Observed()
+    observed.jobs.seen(job_object(version=1))
+    observed.runs.seen(run_object(version=2))
+    observed.jobs.vanished(job_object(version=9, ended="10:03"))
+    await observed.settles()
+    end = observed.view.jobs[IT[1]].end
+    assert end is not None
+    assert end.succeeded
+
+
+async def test_what_is_gone_is_asked_for_until_there_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    observed = Observed()
+    waits: list[float] = []
+    real_sleep = asyncio.sleep
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        await real_sleep(0)
+
+    observed.jobs.seen(job_object())
+    observed.server.fails("get", JOBS, Outage("down"))
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    observed.jobs.vanished(job_object(version=2))
+    for _ in range(20):
+        await real_sleep(0)
+    assert waits == [1.0]
+    assert observed.view.jobs == {}
+
+
+LISTS = {
+    "it is there": ({IT}, 50, True),
+    "it is not there": (set(), 50, False),
+    "it is younger than the list": (set(), 1, True),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+async def test_a_list(name: str) -> None:
+    """Rule: it lists again every few minutes: a lost watch event delays, never loses."""
+    present, version, stays = LISTS[name]
+    observed = Observed()
+    observed.jobs.seen(job_object(version=7))
+    observed.runs.seen(run_object(version=7))
+    observed.jobs.listed(present, resource_version=version)
+    observed.runs.listed(present, resource_version=version)
+    await observed.settles()
+    assert (IT[1] in observed.view.jobs, IT[1] in observed.view.runs) == (stays, stays)
+
+
+@pytest.mark.parametrize("resource", ["jobs", "runs"])
+async def test_the_first_list_comes_before_the_schedules(resource: str) -> None:
+    """Jobs and open records are listed first: they are nobody's then, and must not be taken for orphans."""
+    observed = Observed(schedules=False)
+    observer: JobsObserver | RunsObserver = observed.jobs if resource == "jobs" else observed.runs
+    observer.seen(job_object(version=7) if resource == "jobs" else run_object(version=7))
+    observer.listed({IT}, resource_version=50)
+    await observed.settles()
+    observed.cache.schedule_seen(schedule_object())
+    assert IT[1] in getattr(observed.view, resource)
+
+
+async def test_a_list_of_one_namespace_says_nothing_of_another() -> None:
+    """Each namespace that is looked after has a list of its own."""
+    elsewhere = Observed(namespace="somewhere-else")
+    elsewhere.jobs.seen(job_object(version=7, ended="10:03"))
+    elsewhere.runs.seen(run_object(version=7))
+    elsewhere.jobs.listed(set(), resource_version=50)
+    elsewhere.runs.listed(set(), resource_version=50)
+    await elsewhere.settles()
+    assert IT[1] in elsewhere.view.jobs
+    assert IT[1] in elsewhere.view.runs
+    assert elsewhere.server.requests == []
+
+
+async def test_a_record_that_no_longer_matches_has_ended() -> None:
+    observed = Observed()
+    observed.runs.seen(run_object(version=3))
+    observed.server.put(RUNS, run_object(phase="Succeeded"))
+    observed.runs.vanished(run_object(version=9, phase="Succeeded"))
+    await observed.settles()
+    assert observed.view.runs[IT[1]].phase == "Succeeded"
+    observed.runs.listed(set(), resource_version=10_000)
+    assert observed.view.runs == {}
+
+
+async def test_the_record_of_a_window_is_not_missed_by_a_list_of_open_records() -> None:
+    observed = Observed()
+    missed = run_object(version=3, phase="Missed")
+    missed["status"]["window"] = {"count": 1, "first": "2026-03-02T10:00:00Z", "last": "2026-03-02T10:00:00Z"}
+    observed.runs.seen(missed)
+    observed.runs.listed(set(), resource_version=50)
+    observed.runs.vanished(missed)
+    await observed.settles()
+    assert IT[1] in observed.view.runs
+
+
+def test_which_records_are_open() -> None:
+    """Rule: the open ScheduleRuns by field selector over selectableFields."""
+    assert OPEN_RUNS == {
+        "fieldSelector": "status.phase!=Succeeded,status.phase!=Failed,status.phase!=Skipped,status.phase!=Missed,"
+        "status.phase!=Replaced,status.phase!=DeadLettered"
+    }

@@ -1,0 +1,193 @@
+"""The queue: keys run in parallel, one key never does, and instants wake them."""
+
+import asyncio
+from collections import Counter
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sexton.control.queue import WorkQueue
+from unit.control.clocks import StillClock
+from unit.deciding.views import at
+
+
+class Works:
+    """A queue whose work goes on until it is told to end."""
+
+    def __init__(self, *, workers: int = 8, now: str = "10:00") -> None:
+        self.clock = StillClock(now)
+        self.queue = WorkQueue(clock=self.clock, workers=workers)
+        self.queue.work = self._work
+        self.begun: list[str] = []
+        self.running: Counter[str] = Counter()
+        self.most_at_once = 0
+        self._gate = asyncio.Event()
+        self.fails = False
+
+    async def _work(self, key: str) -> None:
+        self.begun.append(key)
+        self.running[key] += 1
+        assert self.running[key] == 1, "one key never runs twice at once"
+        self.most_at_once = max(self.most_at_once, self.running.total())
+        try:
+            await self._gate.wait()
+            if self.fails:
+                raise RuntimeError("a fault")
+        finally:
+            self.running[key] -= 1
+
+    def opens(self) -> None:
+        """Let all work end at once, from now on."""
+        self._gate.set()
+
+    async def settles(self) -> None:
+        for _ in range(50):
+            await asyncio.sleep(0)
+
+
+async def test_a_key_that_is_woken_runs() -> None:
+    works = Works()
+    works.opens()
+    works.queue.wake("a")
+    await works.settles()
+    assert works.begun == ["a"]
+
+
+async def test_a_key_that_is_woken_while_it_runs_runs_once_more() -> None:
+    works = Works()
+    works.queue.wake("a")
+    await works.settles()
+    for _ in range(3):
+        works.queue.wake("a")
+    await works.settles()
+    assert works.begun == ["a"]
+    works.opens()
+    await works.settles()
+    assert works.begun == ["a", "a"]
+
+
+async def test_a_key_that_is_woken_before_it_began_runs_once() -> None:
+    works = Works(workers=1)
+    works.queue.wake("a")
+    await works.settles()
+    works.queue.wake("b")
+    works.queue.wake("b")
+    works.opens()
+    await works.settles()
+    assert works.begun == ["a", "b"]
+
+
+async def test_keys_run_in_parallel_up_to_the_number_of_workers() -> None:
+    works = Works(workers=3)
+    for key in "abcdef":
+        works.queue.wake(key)
+    await works.settles()
+    assert works.most_at_once == 3
+    works.opens()
+    await works.settles()
+    assert sorted(works.begun) == list("abcdef")
+    assert works.most_at_once == 3
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+async def test_a_fault_does_not_keep_a_key_from_running_again() -> None:
+    works = Works()
+    works.fails = True
+    works.opens()
+    asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+    works.queue.wake("a")
+    await works.settles()
+    works.fails = False
+    works.queue.wake("a")
+    await works.settles()
+    assert works.begun == ["a", "a"]
+
+
+async def test_instants_wake_keys_and_of_several_the_earliest_counts() -> None:
+    works = Works()
+    works.opens()
+    running = asyncio.create_task(works.queue.run())
+    works.queue.wake_at("a", at("10:05"))
+    works.queue.wake_at("a", at("10:02"))
+    works.queue.wake_at("a", at("10:09"))
+    works.queue.wake_at("b", at("10:03"))
+    await works.settles()
+    assert works.clock.naps[-1] == at("10:02")
+    for seconds, expected in ((119, []), (2, ["a"]), (60, ["a", "b"])):
+        works.clock.passes(seconds)
+        await works.settles()
+        assert works.begun == expected
+    running.cancel()
+
+
+async def test_a_clock_that_is_stepped_forward_wakes_what_has_come() -> None:
+    """Rule: a clock that steps back or forward; timers look at the wall clock at least every second."""
+    works = Works()
+    works.opens()
+    running = asyncio.create_task(works.queue.run())
+    works.queue.wake_at("a", at("12:00"))
+    await works.settles()
+    works.clock.steps(7200)
+    await works.settles()
+    assert works.begun == ["a"]
+    works.clock.steps(-7200)
+    works.queue.wake_at("a", at("10:01"))
+    works.queue.wake_at("b", at("12:30"))
+    works.clock.passes(61)
+    await works.settles()
+    assert works.begun == ["a", "a"]
+    running.cancel()
+
+
+async def test_after_a_real_delay_it_wakes_whatever_the_clock_shows() -> None:
+    works = Works()
+    works.opens()
+    works.queue.wake_after("a", timedelta(milliseconds=5))
+    await works.settles()
+    assert works.begun == []
+    await asyncio.sleep(0.02)
+    await works.settles()
+    assert works.begun == ["a"]
+
+
+async def test_drained_it_waits_for_what_runs_and_starts_nothing_by_it() -> None:
+    works = Works()
+    works.queue.wake("a")
+    await works.settles()
+    works.queue.wake("a")
+    draining = asyncio.create_task(works.queue.drain())
+    await works.settles()
+    assert not draining.done()
+    works.opens()
+    await draining
+    await works.settles()
+    assert works.begun == ["a"]
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 50)), min_size=1, max_size=12))
+def test_no_key_sleeps_past_an_instant_that_it_was_to_be_woken_at(alarms: list[tuple[str, int]]) -> None:
+    async def check() -> None:
+        works = Works()
+        works.opens()
+        woken: list[tuple[str, datetime]] = []
+
+        async def work(key: str) -> None:
+            woken.append((key, works.clock.now()))
+
+        works.queue.work = work
+        running = asyncio.create_task(works.queue.run())
+        await works.settles()
+        begun = works.clock.now()
+        for key, seconds in alarms:
+            works.queue.wake_at(key, at(f"10:00:{seconds:02}"))
+        for _ in range(51):
+            works.clock.passes(1)
+            await works.settles()
+        running.cancel()
+        for key in {key for key, _ in alarms}:
+            first = min(seconds for other, seconds in alarms if other == key)
+            assert min((when - begun).total_seconds() for other, when in woken if other == key) == first
+
+    asyncio.run(check())

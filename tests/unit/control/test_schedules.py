@@ -1,0 +1,193 @@
+"""Schedules as they are read: judged once, never an exception, and the times of edits from managedFields."""
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from sexton.api.schedule_status import ScheduleStatus
+from sexton.control.schedules import edits_of, read_schedule
+from unit.control.clocks import StillClock
+from unit.control.objects import schedule_object
+from unit.deciding.views import at
+
+Object = dict[str, Any]
+
+WHOLE_SPEC = {
+    "f:catchUp": {},
+    "f:concurrencyPolicy": {},
+    "f:dayMatching": {},
+    "f:dst": {".": {}, "f:repeated": {}, "f:skipped": {}},
+    "f:jobTemplate": {".": {}, "f:metadata": {}, "f:spec": {".": {}, "f:template": {".": {}, "f:spec": {}}}},
+    "f:schedule": {},
+    "f:suspend": {},
+    "f:timeZone": {},
+}
+
+
+def entry(time: str | None, spec: Object | None, *, manager: str = "kubectl", **more: Any) -> Object:
+    """Return an entry as the API server keeps it."""
+    fields: Object = {"f:metadata": {"f:annotations": {".": {}, "f:note": {}}}}
+    if spec is not None:
+        fields["f:spec"] = spec
+    made: Object = {
+        "apiVersion": "sexton.dev/v1",
+        "fieldsType": "FieldsV1",
+        "fieldsV1": fields,
+        "manager": manager,
+        "operation": "Update",
+        **more,
+    }
+    return made | ({"time": f"2026-03-02T{time}Z"} if time else {})
+
+
+OURS = entry("12:00:00", None, manager="sexton", subresource="status") | {
+    "fieldsV1": {"f:status": {".": {}, "f:counters": {}}, "f:spec": {"f:suspend": {}}}
+}
+
+EVERYTHING = ("schedule", "timeZone", "dayMatching", "dst.skipped", "dst.repeated", "suspend")
+
+MANAGED: dict[str, tuple[list[Object], str | None, dict[str, str]]] = {
+    "none": ([], None, {}),
+    "created and left alone": (
+        [entry("09:00:00", WHOLE_SPEC), OURS],
+        "09:00",
+        dict.fromkeys(EVERYTHING, "09:00"),
+    ),
+    "one field patched by another manager, who owns it now": (
+        [
+            entry("09:00:00", {key: value for key, value in WHOLE_SPEC.items() if key != "f:suspend"}),
+            entry("10:30:00", {"f:suspend": {}}, manager="kubectl-patch"),
+        ],
+        "10:30",
+        dict.fromkeys(EVERYTHING, "09:00") | {"suspend": "10:30"},
+    ),
+    "the template edited by another": (
+        [entry("09:00:00", WHOLE_SPEC), entry("10:30:00", {"f:jobTemplate": {"f:spec": {}}}, manager="ci")],
+        "10:30",
+        dict.fromkeys(EVERYTHING, "09:00"),
+    ),
+    "applied: what was not named has a default and no owner": (
+        [entry("09:00:00", {"f:schedule": {}, "f:jobTemplate": {}}, operation="Apply")],
+        "09:00",
+        {"schedule": "09:00"},
+    ),
+    "half of dst": (
+        [entry("09:00:00", {"f:dst": {"f:skipped": {}}}, operation="Apply")],
+        "09:00",
+        {"dst.skipped": "09:00"},
+    ),
+    "dst as a whole": (
+        [entry("09:00:00", {"f:dst": {}})],
+        "09:00",
+        {"dst.skipped": "09:00", "dst.repeated": "09:00"},
+    ),
+    "two who agree: the later one": (
+        [
+            entry("09:00:00", {"f:schedule": {}}),
+            entry("09:30:00", {"f:schedule": {}}, manager="argo", operation="Apply"),
+        ],
+        "09:30",
+        {"schedule": "09:30"},
+    ),
+    "labels only": ([entry("09:30:00", None)], None, {}),
+    "without a time": ([entry(None, WHOLE_SPEC)], None, {}),
+    "without fields": ([{"manager": "old", "time": "2026-03-02T09:00:00Z"}], None, {}),
+}
+
+
+@pytest.mark.parametrize("name", MANAGED)
+def test_when_the_spec_was_written(name: str) -> None:
+    """Rule: the time of an edit is read from managedFields where it can be."""
+    managed, spec, fields = MANAGED[name]
+    edits = edits_of({"managedFields": managed}, clock=StillClock())
+    assert edits.spec == (at(spec) if spec else None)
+    assert edits.fields == {field: at(when) for field, when in fields.items()}
+
+
+def test_no_managed_fields_at_all() -> None:
+    assert edits_of({}, clock=StillClock()).spec is None
+    assert edits_of({"managedFields": None}, clock=StillClock()).fields == {}
+
+
+def test_a_schedule() -> None:
+    known = read_schedule(schedule_object(timeZone="Europe/Berlin", suspend=True), clock=StillClock())
+    assert known.spec is not None
+    assert known.timing is not None
+    assert (known.timing.time_zone, known.timing.suspend) == ("Europe/Berlin", True)
+    assert known.timetable is not None
+    assert (known.faults, known.unsupported, known.deleting) == ((), (), False)
+    assert known.observed_timetable is None
+
+
+FAULTY: dict[str, Object] = {
+    "the expression": {"schedule": "60 * * * *"},
+    "the zone": {"timeZone": "Mars/Base"},
+    "no template": {"jobTemplate": None},
+    "a type": {"suspend": "yes"},
+    "an enum of tomorrow": {"catchUp": "Some"},
+}
+
+
+@pytest.mark.parametrize("name", FAULTY)
+def test_faults_are_part_of_the_answer(name: str) -> None:
+    """Rule: one bad object never disturbs another."""
+    obj = schedule_object()
+    obj["spec"] |= FAULTY[name]
+    known = read_schedule(obj, clock=StillClock())
+    assert known.faults
+    assert (known.spec, known.timing, known.timetable) == (None, None, None)
+
+
+def test_what_is_not_supported_is_no_fault() -> None:
+    known = read_schedule(schedule_object(concurrencyPolicy="Queue"), clock=StillClock())
+    assert known.faults == ()
+    assert [fault.field for fault in known.unsupported] == ["spec.concurrencyPolicy"]
+
+
+def test_nulls_are_as_absent() -> None:
+    """Rule: the API server takes out what is null before it fills in the defaults."""
+    known = read_schedule(schedule_object(timeZone=None, startingDeadlineSeconds=None), clock=StillClock())
+    assert known.faults == ()
+    assert known.timing is not None
+    assert known.timing.time_zone == "UTC"
+
+
+STATUSES: dict[str, tuple[Object, ScheduleStatus]] = {
+    "cleared by hand": ({}, ScheduleStatus()),
+    "another's word in one field": (
+        {"lastHandledTime": "2026-03-02T10:00:00Z", "recentRuns": [{"name": "a", "outcome": "Exploded"}]},
+        ScheduleStatus(last_handled_time=at("10:00")),
+    ),
+    "a number that is none": (
+        {"floorTime": "2026-03-02T09:30:00Z", "counters": {"fired": "many"}, "consecutiveFailures": 2},
+        ScheduleStatus(floor_time=at("09:30"), consecutive_failures=2),
+    ),
+    "a field of a newer version": (
+        {"lastHandledTime": "2026-03-02T10:00:00Z", "mood": "good"},
+        ScheduleStatus(last_handled_time=at("10:00")),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STATUSES)
+def test_a_status_that_cannot_be_read_whole_keeps_what_can_be(name: str) -> None:
+    """Floor and cursor must not be forgotten for a word that is new: what has run would run again."""
+    status, expected = STATUSES[name]
+    known = read_schedule(schedule_object(status=status), clock=StillClock())
+    assert known.status == expected
+    assert known.stored_status_keys == frozenset(status)
+
+
+def test_a_zone_that_has_gone_from_the_data_leaves_no_timetable() -> None:
+    status = {"observedTiming": {"schedule": "*/5 * * * *", "timeZone": "Mars/Base"}}
+    known = read_schedule(schedule_object(status=status), clock=StillClock())
+    assert known.observed_timetable is None
+    assert known.status.observed_timing is not None
+
+
+def test_reading_changes_nothing() -> None:
+    obj = schedule_object(ttl=None)
+    before = deepcopy(obj)
+    read_schedule(obj, clock=StillClock())
+    assert obj == before
