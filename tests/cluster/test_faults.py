@@ -8,6 +8,7 @@ import pytest
 from cluster.ledger import created_jobs, moment
 from cluster.manifests import schedule
 from cluster.world import World, instants, phases
+from sexton.deciding import Settings
 from sexton.deciding.naming import run_name
 
 
@@ -162,3 +163,45 @@ def test_a_run_on_request_is_answered(world: World) -> None:
     assert (
         world.cluster.get("sxr", "now", "--namespace", world.namespace)["status"]["reason"] == "NotSupported"
     )
+
+
+def test_a_status_that_somebody_wipes(world: World) -> None:
+    """The cursor is read from the records too: what has run does not run again, though its Job is long gone."""
+    world.operator(settings=Settings(name_kept=timedelta(seconds=20)))
+    name = world.apply("wiped", f"{world.next_minute().minute} * * * *", successfulJobsHistoryLimit=0)
+    world.until("the run", lambda: world.counter(name, "succeeded") == 1)
+    world.until("its Job to go", lambda: not world.jobs(name))
+    world.kubectl("patch", "sx", name, "--subresource=status", "--type=merge", "--patch", '{"status":null}')
+    status = world.until(
+        "a new status", lambda: found if (found := world.status(name)).get("observedGeneration") else None
+    )
+    (run,) = world.runs(name)
+    world.until(
+        "the cursor", lambda: world.status(name).get("lastHandledTime") == run["spec"]["scheduledTime"]
+    )
+    assert status["counters"]["missed"] == 0
+    assert list(created_jobs(world.cluster, world.namespace).values()) == [1]
+
+
+def test_what_users_do_to_our_objects(world: World) -> None:
+    """Labels and annotations thinned out, ownership taken away: the operator goes on, and nothing is doubled."""
+    world.operator()
+    slow = {
+        "command": "sleep 600",
+        "simulated": {"run-for": "600s"},
+    }
+    thinned = world.apply("thinned", "*/2 * * * *", **slow)
+    disowned = world.apply("disowned", "*/2 * * * *", **slow)
+    let_go = world.apply("let-go", "*/2 * * * *", **slow)
+    names = (thinned, disowned, let_go)
+    world.until("runs in flight", lambda: all(world.status(name).get("inFlight") == 1 for name in names))
+    ours = {name: world.jobs(name)[0]["metadata"]["name"] for name in names}
+    world.kubectl("annotate", "job", ours[thinned], "sexton.dev/scheduled-time-")
+    nobody = '{"metadata":{"ownerReferences":null}}'
+    world.kubectl("patch", "job", ours[disowned], "--type=merge", "--patch", nobody)
+    world.kubectl("patch", "sxr", ours[let_go], "--type=merge", "--patch", nobody)
+    world.until("skips behind the thinned one", lambda: world.counter(thinned, "skippedOverlaps") >= 2)
+    world.until("the next run of the disowned one", lambda: world.counter(disowned, "fired") >= 2)
+    world.until("the next run of the one let go", lambda: world.counter(let_go, "fired") >= 2)
+    assert "nothing comes of" not in world.log.read_text()
+    assert max(created_jobs(world.cluster, world.namespace).values()) == 1

@@ -120,6 +120,8 @@ def job_spec_faults(spec: Mapping[str, Any], *, path: str) -> Iterator[Fault]:
     if not isinstance(template, Mapping):
         yield _not_an_object(template, template_path, hint="the pod that the Job runs")
         return
+    yield from _ttl_faults(spec.get("ttlSecondsAfterFinished"), path=child(path, "ttlSecondsAfterFinished"))
+    yield from _metadata_faults(template.get("metadata"), path=child(template_path, "metadata"))
     pod_path = child(template_path, "spec")
     pod = template.get("spec")
     if not isinstance(pod, Mapping):
@@ -130,6 +132,37 @@ def job_spec_faults(spec: Mapping[str, Any], *, path: str) -> Iterator[Fault]:
     if policy not in _RESTART_POLICIES:
         given = "" if policy is None else f"; it is {shown(policy)}"
         yield Fault(child(pod_path, "restartPolicy"), f"{_RESTART_POLICY_MESSAGE}{given}")
+
+
+def _ttl_faults(ttl: object, *, path: str) -> Iterator[Fault]:
+    # Sexton takes it out of the Job, so that the API server does not get to see it.
+    if ttl is not None and (not isinstance(ttl, int) or isinstance(ttl, bool) or ttl < 0):
+        yield Fault(path, f"must be a whole number of seconds, at least 0, not {shown(ttl)}")
+
+
+def _metadata_faults(metadata: object, *, path: str) -> Iterator[Fault]:
+    """Yield what keeps Sexton from adding its labels and annotations to those of the pods."""
+    if metadata is None:
+        return
+    if not isinstance(metadata, Mapping):
+        yield Fault(path, f"must be an object, not {shown(metadata)}")
+        return
+    for field in ("labels", "annotations"):
+        values = metadata.get(field)
+        if values is not None and not isinstance(values, Mapping):
+            yield Fault(child(path, field), f"must be an object of names and texts, not {shown(values)}")
+
+
+def _env_faults(env: object, *, path: str) -> Iterator[Fault]:
+    """Yield what keeps Sexton from adding its variables to those of a container."""
+    if env is None:
+        return
+    if not isinstance(env, list):
+        yield Fault(path, f"must be a list of variables, each with a name, not {shown(env)}")
+        return
+    for index, variable in enumerate(env):
+        if not isinstance(variable, Mapping) or not isinstance(variable.get("name"), str):
+            yield Fault(child(path, index), f"must be a variable with a name, not {shown(variable)}")
 
 
 def _container_faults(pod: Mapping[str, Any], *, path: str) -> Iterator[Fault]:
@@ -151,6 +184,7 @@ def _one_container(container: object, *, path: str, names: set[str]) -> Iterator
     if not isinstance(container, Mapping):
         yield _not_an_object(container, path, hint="a container, with a name and an image")
         return
+    yield from _env_faults(container.get("env"), path=child(path, "env"))
     name, image = container.get("name"), container.get("image")
     if name is None or name == "":
         yield Fault(child(path, "name"), "is required: a name for the container, unique in the pod")

@@ -5,15 +5,16 @@ is known is ignored. Nothing in here matters after a restart: all of it is read 
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from sexton.api.schedule_status import ScheduleStatus
-from sexton.control.jobs import Object, Unreadable, owner_uid, read_job
+from sexton.control.jobs import Object, Unreadable, owner_uid, read_job, unknown_origin
 from sexton.control.records import read_run
 from sexton.control.schedules import KnownSchedule, read_schedule
 from sexton.deciding import EndedRecord, JobEnd, JobView, RunView, Settings, View
+from sexton.deciding.conditions import READY, RECORD_REFUSED, condition
 from sexton.deciding.progress import passed
 from sexton.kube.clock import Clock
 
@@ -108,8 +109,12 @@ class Cache:
             return
         schedule = read_schedule(obj, clock=self._clock)
         if known is None:
-            self._entries[uid] = Entry(schedule=schedule)
+            ready = condition(schedule.status, READY)
+            refused = ready.message if ready is not None and ready.reason == RECORD_REFUSED else None
+            self._entries[uid] = Entry(schedule=schedule, record_refused=refused)
         else:
+            if schedule.status.observed_generation is None and known.schedule.status.observed_generation:
+                known.probed = False  # somebody has wiped the status, and with it the cursor
             known.schedule = schedule
             self._forget_passed(uid, schedule.status)
             self._forget_departed(uid)
@@ -134,24 +139,35 @@ class Cache:
         ]:
             del runs[name]
 
+    def _who_had(self, kept: Mapping[str, Mapping[str, object]], metadata: Object) -> list[str]:
+        """Return the Schedules that had an object which somebody has taken out of their ownership: it is rare."""
+        return [
+            uid
+            for uid, objects in kept.items()
+            if metadata["name"] in objects and self._namespaces[uid] == metadata["namespace"]
+        ]
+
     # Jobs
 
     def job_seen(self, obj: Object) -> JobView | None:
         """Take in a Job that was listed, changed, or answered to a write of ours; return it if it is ours."""
         uid = owner_uid(obj)
         if uid is None:
+            for owner in self._who_had(self._jobs, obj["metadata"]):
+                self.job_gone(owner, obj["metadata"]["name"])
             return None
         self._namespaces[uid] = obj["metadata"]["namespace"]
         jobs = self._jobs.setdefault(uid, {})
         known = jobs.get(obj["metadata"]["name"])
         if known is not None and int(obj["metadata"]["resourceVersion"]) <= known.resource_version:
             return known
+        origin = known.origin if known is not None else None
         try:
-            job = read_job(obj, clock=self._clock)
+            job = read_job(obj, clock=self._clock, origin=origin)
         except Unreadable as error:
             metadata = obj["metadata"]
-            log.warning("job %s/%s is left alone: %s", metadata["namespace"], metadata["name"], error)
-            return None
+            log.warning("job %s/%s: %s", metadata["namespace"], metadata["name"], error)
+            job = read_job(obj, clock=self._clock, origin=unknown_origin(obj))
         if known is not None and known.uid == job.uid:
             # What was seen first is nearest to when it happened; an end is final, and ours may have been explained.
             end = known.end or job.end
@@ -235,6 +251,8 @@ class Cache:
         """Take in a record that was listed, changed, or answered to a write of ours; return it if it is ours."""
         uid = owner_uid(obj)
         if uid is None:
+            for owner in self._who_had(self._runs, obj["metadata"]):
+                self.run_gone(owner, obj["metadata"]["name"])
             return None
         self._namespaces[uid] = obj["metadata"]["namespace"]
         runs = self._runs.setdefault(uid, {})

@@ -21,6 +21,7 @@ from sexton.control.records import (
     running_record,
     window_record,
 )
+from sexton.deciding.announcing import quota_exceeded
 from sexton.deciding.steps import (
     Announcement,
     DeleteJob,
@@ -35,7 +36,15 @@ from sexton.deciding.steps import (
 )
 from sexton.kube.client import KubeClient
 from sexton.kube.clock import Clock
-from sexton.kube.errors import AlreadyExists, Conflict, NotFound, Outage, Refused
+from sexton.kube.errors import (
+    AlreadyExists,
+    Conflict,
+    NamespaceTerminating,
+    NotFound,
+    Outage,
+    QuotaExceeded,
+    Refused,
+)
 from sexton.kube.resources import JOBS, RUNS, SCHEDULES, Resource
 from sexton.kube.watching import PAGE
 
@@ -124,6 +133,9 @@ class Executor:
         except Refused as error:
             await self._refuse(entry, step, reason="JobRefused", message=str(error))
             return
+        except QuotaExceeded as error:
+            self._announce(entry, quota_exceeded(step, str(error)))
+            raise
         entry.doubtful.pop(step.name, None)
         job = self._cache.job_seen(created)
         if job is not None:
@@ -184,14 +196,17 @@ class Executor:
             if live is None:
                 raise Outage(f"run {name} existed and is gone again: {error}") from error
             if owner_uid(live) != schedule.uid:
-                entry.record_refused = _whose(live)
-                raise Outage(f"the name of record {name} is taken: {entry.record_refused}") from error
+                raise self._record_refused(entry, name, _whose(live)) from error
             stored = live
-        except Refused as error:
-            entry.record_refused = str(error)
-            raise Outage(f"record {name} is refused: {error}") from error
+        except (Refused, QuotaExceeded, NamespaceTerminating) as error:
+            raise self._record_refused(entry, name, str(error)) from error
         entry.record_refused = None
         self._cache.run_seen(stored)
+
+    def _record_refused(self, entry: Entry, name: str, why: str) -> Outage:
+        """Have the status say that nothing more starts; the record is tried again all the same."""
+        entry.record_refused = f"record {name} can't be stored, so nothing more starts: {why}"
+        return Outage(entry.record_refused)
 
     async def _record_window(self, entry: Entry, step: RecordWindow) -> None:
         if await self._blocker_has_ended(entry, step.blocked_by) or await self._found_one_to_join(entry):
@@ -213,7 +228,7 @@ class Executor:
             return False
         uid, namespace = entry.schedule.uid, entry.schedule.namespace
         live = await self._read(JOBS, namespace, name)
-        if live is None:
+        if live is None or owner_uid(live) != uid:
             self._cache.job_gone(uid, name)
             return True
         job = self._cache.job_seen(live)

@@ -149,11 +149,13 @@ def environment_of(origin: Origin, *, schedule: str, run: str) -> dict[str, str]
     }
 
 
-def read_job(obj: Object, *, clock: Clock) -> JobView:
+def read_job(obj: Object, *, clock: Clock, origin: Origin | None = None) -> JobView:
     """Return what there is to know of a Job of ours.
 
+    What it is for never changes: what was read of it first counts, whatever somebody does to its annotations.
+
     Raises:
-        Unreadable: its annotations are not what we write.
+        Unreadable: nothing was read before, and its annotations are not what we write.
     """
     metadata = obj["metadata"]
     annotations = metadata.get("annotations") or {}
@@ -162,11 +164,24 @@ def read_job(obj: Object, *, clock: Clock) -> JobView:
         name=metadata["name"],
         uid=metadata["uid"],
         resource_version=int(metadata["resourceVersion"]),
-        origin=origin_of(annotations),
+        origin=origin or origin_of(annotations),
         created_at=_sharpened(metadata["creationTimestamp"], clock=clock),
         end=_end(obj, clock=clock),
         deleting="deletionTimestamp" in metadata,
         ttl=timedelta(seconds=int(ttl)) if ttl is not None and ttl.isdecimal() else None,
+    )
+
+
+def unknown_origin(obj: Object) -> Origin:
+    """Return what is assumed of a Job of ours that does not say what it is for: it is in flight, and claims nothing."""
+    return Origin(
+        scheduled_time=parse_instant(obj["metadata"]["creationTimestamp"]),
+        attempt=1,
+        trigger=Trigger.MANUAL,
+        caught_up=False,
+        manual=True,
+        expression="",
+        time_zone="",
     )
 
 

@@ -13,7 +13,7 @@ from sexton.api import meta
 from sexton.api.run import Phase
 from sexton.control.cache import Cache
 from sexton.control.jobs import owner_uid
-from sexton.control.requests import Requests
+from sexton.control.requests import Requests, is_request
 from sexton.kube.client import KubeClient
 from sexton.kube.errors import KubeError, NotFound
 from sexton.kube.resources import JOBS, RUNS, Resource
@@ -109,10 +109,8 @@ class RunsObserver:
 
     def seen(self, obj: Object) -> None:
         """Take in an open record, or a request."""
-        if owner_uid(obj) is None:
+        if self._cache.run_seen(obj) is None and is_request(obj):
             self._requests.seen(obj)
-        else:
-            self._cache.run_seen(obj)
 
     def vanished(self, obj: Object) -> None:
         """Take in that a record has ended or was deleted."""

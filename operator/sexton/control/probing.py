@@ -1,16 +1,26 @@
 """Taking over: reading the records that a process before us stored and the cursor does not say yet."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Any
 
 from sexton.control.cache import Cache, Entry
+from sexton.control.jobs import owner_uid
 from sexton.deciding.searching import beyond_the_cursor
 from sexton.kube.client import KubeClient
 from sexton.kube.errors import NotFound
 from sexton.kube.resources import RUNS
 
+Object = dict[str, Any]
+
+YOUNG = timedelta(minutes=1)
+"""A Schedule without a status that is not older than this has never been seen."""
+
 
 async def probe(client: KubeClient, cache: Cache, entry: Entry, *, now: datetime) -> None:
     """Put the records beyond the stored cursor into the cache."""
+    schedule = entry.schedule
+    if schedule.status.observed_generation is None and now - schedule.created_at > YOUNG:
+        await _read_newest(client, cache, entry)
     search = beyond_the_cursor(cache.view(entry.schedule.uid, clocks_agree=True), now=now)
     name = next(search, None)
     while name is not None:
@@ -19,6 +29,21 @@ async def probe(client: KubeClient, cache: Cache, entry: Entry, *, now: datetime
             name = search.send(last)
         except StopIteration:
             return
+
+
+async def _read_newest(client: KubeClient, cache: Cache, entry: Entry) -> None:
+    """Read the newest record of a Schedule that has no status: somebody has wiped it, and the cursor was in it."""
+    schedule = entry.schedule
+    query = {"fieldSelector": f"spec.scheduleName={schedule.name}"}
+    found = (await client.list_page(RUNS, namespace=schedule.namespace, query=query)).get("items", [])
+    ours = [obj for obj in found if owner_uid(obj) == schedule.uid and obj["spec"].get("attempt") == 1]
+    if ours:
+        cache.run_seen(max(ours, key=_newest_instant))
+
+
+def _newest_instant(obj: Object) -> str:
+    window = (obj.get("status") or {}).get("window") or {}
+    return str(window.get("last") or obj["spec"].get("scheduledTime") or "")
 
 
 async def _read(client: KubeClient, cache: Cache, entry: Entry, name: str) -> datetime | None:

@@ -27,7 +27,14 @@ FIRST_RETRY_SECONDS = 0.2
 LAST_RETRY_SECONDS = 10.0
 
 ROUNDS = 1000
-"""More rounds than any backlog of steps can take: who gets here goes in circles."""
+"""More rounds than any backlog of steps can take."""
+
+SAME_ROUNDS = 3
+"""Who decides the same so many times in a row goes in circles: what is done does not show in what is known."""
+
+
+class NoProgress(Exception):
+    """Steps were carried out, and the next decision was the same again."""
 
 
 class Reconciler:
@@ -59,6 +66,8 @@ class Reconciler:
 
     async def _reconcile(self, uid: str) -> None:
         fault: KubeError | None = None
+        before: list[Step] = []
+        same = 0
         for _ in range(ROUNDS):
             entry = self._cache.entry(uid)
             if entry is None:
@@ -68,6 +77,10 @@ class Reconciler:
             view = self._cache.view(uid, clocks_agree=self._client.agreement.holds)
             plan = decide(view, now=self._clock.now())
             steps = [step for step in plan.steps if not self._can_wait(uid, step)]
+            same = same + 1 if steps and steps == before else 0
+            if same >= SAME_ROUNDS:
+                raise NoProgress(f"nothing comes of {steps[0]}")
+            before = steps
             fault = await self._perform(entry, steps) if steps else None
             if fault is not None:
                 raise fault
@@ -77,7 +90,7 @@ class Reconciler:
                 if plan.wake_at is not None:
                     self._queue.wake_at(uid, plan.wake_at)
                 return
-        raise AssertionError(f"no end of steps for {self._names(uid)}")
+        raise NoProgress(f"no end of steps after {before}")
 
     async def _prepare(self, entry: Entry) -> None:
         """Read what a decision needs to know and no watch shows."""

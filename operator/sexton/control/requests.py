@@ -9,6 +9,7 @@ from typing import Any
 
 from sexton.api.condition import Condition, ConditionStatus
 from sexton.api.run import Phase, ScheduleRunStatus
+from sexton.control.jobs import owner_uid
 from sexton.kube.client import KubeClient
 from sexton.kube.clock import Clock
 from sexton.kube.errors import Conflict, KubeError, NotFound
@@ -21,6 +22,11 @@ Object = dict[str, Any]
 REASON = "NotSupported"
 MESSAGE = "this version of Sexton does not run a Schedule on request; it runs when its expression says so"
 RETRY_SECONDS = 5.0
+
+
+def is_request(obj: Object) -> bool:
+    """Tell whether a record is a request: no Schedule owns it, and nobody has answered it."""
+    return owner_uid(obj) is None and not (obj.get("status") or {}).get("phase")
 
 
 class Requests:

@@ -8,7 +8,7 @@ from sexton.api.times import format_instant, short_duration
 from sexton.deciding.accounting import Ended
 from sexton.deciding.conditions import READY, condition
 from sexton.deciding.due import Missed
-from sexton.deciding.steps import Announcement, EventType
+from sexton.deciding.steps import Announcement, EventType, StartJob
 from sexton.deciding.view import View, Window
 
 
@@ -46,6 +46,17 @@ def skipped(*, window: Window, blocked_by: str, name: str) -> Announcement:
         reason="RunSkipped",
         message=f"{span(window)} skipped: {blocked_by} is in flight, and concurrencyPolicy is Forbid",
         key=name,
+    )
+
+
+def quota_exceeded(step: StartJob, message: str) -> Announcement:
+    """Announce that a run waits because a quota is full."""
+    when = format_instant(step.origin.scheduled_time)
+    return Announcement(
+        type=EventType.WARNING,
+        reason="QuotaExceeded",
+        message=f"the run of {when} can't start yet, and is tried again: {message}",
+        key=step.name,
     )
 
 

@@ -8,6 +8,8 @@ from sexton.deciding.view import View
 
 READY = "Ready"
 SUSPENDED = "Suspended"
+RECORD_REFUSED = "RecordRefused"
+"""The reason for not being ready while the API server refuses to store a record."""
 
 
 def conditions(view: View, *, now: datetime) -> tuple[Condition, ...]:
@@ -39,8 +41,7 @@ def _ready(view: View) -> tuple[bool, str, str]:
     if view.unsupported:
         return False, "NotSupported", "; ".join(map(str, view.unsupported))
     if view.record_refused is not None:
-        message = f"the API server refuses to store a record, so nothing more starts: {view.record_refused}"
-        return False, "RecordRefused", message
+        return False, RECORD_REFUSED, view.record_refused
     if view.timetable is not None and view.timetable.after(view.created_at) is None:
         return True, "NoNextTimes", "the rules of the time zone leave no time at which this ever runs"
     return True, "Scheduled", "the Schedule is understood and acted on"

@@ -19,6 +19,7 @@ from sexton.api.validation import (
 from unit.api.manifests import cronjob_as_schedule, run, schedule, schedule_with_pod
 
 POD = "spec.jobTemplate.spec.template.spec"
+JOB_SPEC: dict[str, Any] = schedule()["spec"]["jobTemplate"]["spec"]
 POLICIES = "Allow, Forbid, Replace or Queue"
 RESTART_POLICY = "must be Never or OnFailure: the default of pods, Always, is not allowed for a Job"
 RFC_3339 = "must be an RFC 3339 time with its offset, such as 2026-11-30T09:00:00Z"
@@ -138,6 +139,28 @@ def test_what_is_right(manifest: dict[str, Any]) -> None:
         (
             schedule(jobTemplate={"spec": {"template": {"spec": []}}}),
             f"{POD}: must be an object (the spec of the pod, with its containers), not a list",
+        ),
+        (
+            schedule_with_pod(containers=[{"name": "a", "image": "b", "env": {"A": "b"}}]),
+            f"{POD}.containers[0].env: must be a list of variables, each with a name, not an object",
+        ),
+        (
+            schedule_with_pod(containers=[{"name": "a", "image": "b", "env": ["A=b"]}]),
+            f'{POD}.containers[0].env[0]: must be a variable with a name, not "A=b"',
+        ),
+        *(
+            (
+                schedule(jobTemplate={"spec": {**JOB_SPEC, "ttlSecondsAfterFinished": ttl}}),
+                "spec.jobTemplate.spec.ttlSecondsAfterFinished: must be a whole number of seconds, at least 0,"
+                f" not {words}",
+            )
+            for ttl, words in ((-5, "-5"), ("soon", '"soon"'), (True, "true"))
+        ),
+        (
+            schedule(
+                jobTemplate={"spec": {"template": {**JOB_SPEC["template"], "metadata": {"labels": ["a"]}}}}
+            ),
+            "spec.jobTemplate.spec.template.metadata.labels: must be an object of names and texts, not a list",
         ),
         (
             schedule_with_pod(restartPolicy=...),

@@ -110,10 +110,35 @@ def test_strangers_are_ignored() -> None:
     assert (known.view.jobs, known.view.runs) == ({}, {})
 
 
-def test_what_cannot_be_read_is_left_alone() -> None:
-    job, run = job_object(), run_object(phase="Dancing")
+def test_a_record_that_cannot_be_read_is_left_alone() -> None:
+    assert Known(run_object(phase="Dancing")).view.runs == {}
+
+
+def test_a_job_that_no_longer_says_what_it_is_for_is_in_flight_all_the_same() -> None:
+    """In flight is read from live Jobs owned (by UID) by this Schedule."""
+    job = job_object()
     job["metadata"]["annotations"] = {}
+    (seen,) = Known(job).view.jobs.values()
+    assert seen.end is None
+    assert seen.origin.manual, "it claims no occurrence"
+
+
+def test_what_a_job_is_for_is_what_was_read_of_it_first() -> None:
+    known = Known(job_object(version=3))
+    before = known.view.jobs[NAME_OF_IT].origin
+    changed = job_object(version=4)
+    changed["metadata"]["annotations"] = {}
+    known.sees(changed)
+    assert known.view.jobs[NAME_OF_IT].origin == before
+
+
+def test_what_is_taken_out_of_the_schedules_hands_is_gone() -> None:
+    """Ownership is by UID only: an object that is no longer owned is nobody's business of ours."""
+    job, run = job_object(version=3), run_object(version=3)
     known = Known(job, run)
+    for obj in (job_object(version=4), run_object(version=4)):
+        del obj["metadata"]["ownerReferences"]
+        known.sees(obj)
     assert (known.view.jobs, known.view.runs) == ({}, {})
 
 
