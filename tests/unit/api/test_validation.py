@@ -23,6 +23,7 @@ JOB_SPEC: dict[str, Any] = schedule()["spec"]["jobTemplate"]["spec"]
 POLICIES = "Allow, Forbid, Replace or Queue"
 RESTART_POLICY = "must be Never or OnFailure: the default of pods, Always, is not allowed for a Job"
 RFC_3339 = "must be an RFC 3339 time with its offset, such as 2026-11-30T09:00:00Z"
+TTL = "must be a whole number of seconds, at least 0"
 NOT_SUPPORTED = "is not supported by this version of Sexton"
 
 
@@ -151,8 +152,7 @@ def test_what_is_right(manifest: dict[str, Any]) -> None:
         *(
             (
                 schedule(jobTemplate={"spec": {**JOB_SPEC, "ttlSecondsAfterFinished": ttl}}),
-                "spec.jobTemplate.spec.ttlSecondsAfterFinished: must be a whole number of seconds, at least 0,"
-                f" not {words}",
+                f"spec.jobTemplate.spec.ttlSecondsAfterFinished: {TTL}, not {words}",
             )
             for ttl, words in ((-5, "-5"), ("soon", '"soon"'), (True, "true"))
         ),
