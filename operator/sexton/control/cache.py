@@ -314,6 +314,10 @@ class Cache:
             for run in list(runs.values()):
                 yield uid, run
 
+    def runs_of(self, uid: str) -> list[RunView]:
+        """Return the known records of a Schedule."""
+        return list(self._runs.get(uid, {}).values())
+
     def run(self, uid: str, name: str) -> RunView | None:
         """Return a known record."""
         return self._runs.get(uid, {}).get(name)

@@ -10,6 +10,8 @@ from contextlib import suppress
 from typing import Any
 
 from sexton.api import meta
+from sexton.api.run import Phase
+from sexton.api.schedule_status import ScheduleStatus
 from sexton.control.cache import Cache, Entry
 from sexton.control.events import EventPoster
 from sexton.control.failures import explained
@@ -21,6 +23,7 @@ from sexton.control.records import (
     running_record,
     window_record,
 )
+from sexton.deciding import RunView
 from sexton.deciding.announcing import quota_exceeded
 from sexton.deciding.steps import (
     Announcement,
@@ -308,6 +311,8 @@ class Executor:
 
     async def _store_status(self, entry: Entry, step: StoreStatus) -> None:
         schedule = entry.schedule
+        if await self._something_is_counted_already(entry, step.status):
+            return
         wire = step.status.to_wire()
         cleared = dict.fromkeys(schedule.stored_status_keys - wire.keys())
         body = {
@@ -331,6 +336,30 @@ class Executor:
         self._cache.schedule_seen(stored)
         for announcement in step.announcements:
             self._announce(entry, announcement)
+
+    async def _something_is_counted_already(self, entry: Entry, status: ScheduleStatus) -> bool:
+        """Read live the records whose ends a status is about to count.
+
+        What is known of them may be old: this process was frozen, or another one was started by mistake.
+        """
+        schedule = entry.schedule
+        new = set(status.uncounted) - set(schedule.status.uncounted)
+        for run in self._cache.runs_of(schedule.uid):
+            if run.uid in new and not await self._is_open(schedule.uid, schedule.namespace, run):
+                return True
+        return False
+
+    async def _is_open(self, uid: str, namespace: str, run: RunView) -> bool:
+        live = await self._read(RUNS, namespace, run.name)
+        seen = self._cache.run_seen(live) if live is not None else None
+        if seen is None or seen.uid != run.uid:
+            self._cache.run_gone(uid, run.name)
+            return False
+        if seen.phase is Phase.RUNNING and self._cache.job(uid, run.name) is None:
+            job = await self._read(JOBS, namespace, run.name)
+            if job is not None and self._cache.job_seen(job) is not None:
+                return False
+        return seen.phase is run.phase
 
     async def _read(self, resource: Resource, namespace: str, name: str) -> Object | None:
         try:

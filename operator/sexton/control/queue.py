@@ -30,6 +30,7 @@ class WorkQueue:
         self._again: set[str] = set()
         self._heap: list[tuple[datetime, str]] = []
         self._earliest: dict[str, datetime] = {}
+        self._timers: dict[str, asyncio.TimerHandle] = {}
         self._changed = asyncio.Event()
 
     def wake(self, key: str) -> None:
@@ -51,8 +52,18 @@ class WorkQueue:
             self._changed.set()
 
     def wake_after(self, key: str, delay: timedelta) -> None:
-        """Have a key looked at after a delay of real time, whatever the clock shows then."""
-        asyncio.get_running_loop().call_later(delay.total_seconds(), self.wake, key)
+        """Have a key looked at after a delay of real time, whatever the clock shows then; the earliest counts."""
+        loop = asyncio.get_running_loop()
+        at, known = loop.time() + delay.total_seconds(), self._timers.get(key)
+        if known is not None and known.when() <= at:
+            return
+        if known is not None:
+            known.cancel()
+        self._timers[key] = loop.call_at(at, self._timed, key)
+
+    def _timed(self, key: str) -> None:
+        del self._timers[key]
+        self.wake(key)
 
     async def run(self) -> None:
         """Wake keys as their instants come, until cancelled."""
