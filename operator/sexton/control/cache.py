@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from sexton.api.run import Phase
 from sexton.api.schedule_status import ScheduleStatus
 from sexton.control.jobs import Object, Unreadable, owner_uid, read_job, unknown_origin
 from sexton.control.records import read_run
@@ -219,6 +220,11 @@ class Cache:
         if job is not None:
             self._jobs[uid][name] = replace(job, deleting=True)
 
+    def without_job(self, uid: str) -> list[RunView]:
+        """Return the records that are running and whose Job is not known."""
+        jobs = self._jobs.get(uid, {})
+        return [run for run in self.runs_of(uid) if run.phase is Phase.RUNNING and run.name not in jobs]
+
     def unexplained(self, uid: str) -> list[tuple[JobView, JobEnd]]:
         """Return the Jobs that have failed, whose records are still open, and of which nobody has asked why."""
         runs = self._runs.get(uid, {})
@@ -283,7 +289,9 @@ class Cache:
 
     def history_loaded(self, uid: str, objects: Iterable[Object]) -> None:
         """Take in a complete list of a Schedule's records."""
-        entry = self._entries[uid]
+        entry = self._entries.get(uid)
+        if entry is None:
+            return
         entry.history, entry.history_wanted = {}, False
         for obj in objects:
             if owner_uid(obj) == uid:

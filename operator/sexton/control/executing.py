@@ -19,6 +19,7 @@ from sexton.control.jobs import annotations_of, build_job, owner_uid
 from sexton.control.records import (
     ended_record,
     grown_window,
+    overruling_record,
     refused_record,
     running_record,
     window_record,
@@ -76,9 +77,7 @@ class Executor:
             case StartJob():
                 await self._start(entry, step)
             case RecordJob():
-                schedule = entry.schedule
-                body = running_record(step.job, schedule=schedule.name, uid=schedule.uid)
-                await self._create_record(entry, body)
+                await self._record_job(entry, step)
             case RecordWindow():
                 await self._record_window(entry, step)
             case GrowWindow():
@@ -104,6 +103,16 @@ class Executor:
             if live is not None or time.monotonic() >= until:
                 del entry.doubtful[name]
 
+    async def find_missing_jobs(self, entry: Entry) -> None:
+        """Look for the Jobs of open records that no watch has shown, before they are taken for deleted.
+
+        Somebody may have taken our label off one: it is in flight all the same.
+        """
+        for run in self._cache.without_job(entry.schedule.uid):
+            live = await self._read(JOBS, entry.schedule.namespace, run.name)
+            if live is not None:
+                self._cache.job_seen(live)
+
     async def explain_failures(self, entry: Entry) -> None:
         """Read from the pods of Jobs that have failed why they did, before their ends are written down."""
         uid = entry.schedule.uid
@@ -116,7 +125,7 @@ class Executor:
         """Create the Job. A name that is taken by the same Job means that it was created before we died."""
         schedule = entry.schedule
         if schedule.spec is None:
-            raise AssertionError("a Schedule whose spec has faults starts nothing")
+            return  # it has been broken since the decision
         if step.origin.caught_up and await self._has_a_record(entry, step.name):
             return
         body = build_job(schedule.spec, step.origin, name=step.name, schedule=schedule.name, uid=schedule.uid)
@@ -189,8 +198,20 @@ class Executor:
         )
         await self._create_record(entry, body)
 
-    async def _create_record(self, entry: Entry, body: Object) -> None:
-        """Create a record. One of that name that is ours already says what happened, whatever we wanted to say."""
+    async def _record_job(self, entry: Entry, step: RecordJob) -> None:
+        if step.instead_of is not None:
+            body = overruling_record(step, instead_of=step.instead_of)
+            await self._patch_record(entry, step.job.name, body)
+        else:
+            schedule = entry.schedule
+            body = running_record(step.job, schedule=schedule.name, uid=schedule.uid)
+            await self._create_record(entry, body)
+
+    async def _create_record(self, entry: Entry, body: Object) -> bool:
+        """Create a record, and tell whether it is the one that we wanted.
+
+        One of that name that is ours already says what happened, whatever we wanted to say.
+        """
         schedule, name = entry.schedule, body["metadata"]["name"]
         try:
             stored = await self._client.create(RUNS, schedule.namespace, body)
@@ -200,11 +221,14 @@ class Executor:
                 raise Outage(f"run {name} existed and is gone again: {error}") from error
             if owner_uid(live) != schedule.uid:
                 raise self._record_refused(entry, name, _whose(live)) from error
-            stored = live
+            entry.record_refused = None
+            self._cache.run_seen(live)
+            return False
         except (Refused, QuotaExceeded, NamespaceTerminating) as error:
             raise self._record_refused(entry, name, str(error)) from error
         entry.record_refused = None
         self._cache.run_seen(stored)
+        return True
 
     def _record_refused(self, entry: Entry, name: str, why: str) -> Outage:
         """Have the status say that nothing more starts; the record is tried again all the same."""
@@ -216,8 +240,8 @@ class Executor:
             return
         schedule = entry.schedule
         body = window_record(step, now=self._clock.now(), schedule=schedule.name, uid=schedule.uid)
-        await self._create_record(entry, body)
-        self._announce(entry, step.announcement)
+        if await self._create_record(entry, body):
+            self._announce(entry, step.announcement)
 
     async def _grow_window(self, entry: Entry, step: GrowWindow) -> None:
         if await self._blocker_has_ended(entry, step.run.blocked_by):
@@ -278,7 +302,7 @@ class Executor:
             live = await self._read(RUNS, namespace, name)
             if live is not None and owner_uid(live) == uid:
                 run = self._cache.run_seen(live)
-                if run is not None and not run.phase.ended:
+                if run is not None and (not run.phase.ended or run.window is not None):
                     return
             log.info(
                 "deleting a job whose record is gone",

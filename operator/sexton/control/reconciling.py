@@ -101,6 +101,7 @@ class Reconciler:
         if not entry.probed:
             await probe(self._client, self._cache, entry, now=self._clock.now())
             entry.probed = True
+        await self._executor.find_missing_jobs(entry)
         await self._executor.explain_failures(entry)
 
     async def _perform(self, entry: Entry, steps: list[Step]) -> KubeError | None:

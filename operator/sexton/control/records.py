@@ -13,7 +13,7 @@ from sexton.api.run import Phase, ScheduleRunSpec, ScheduleRunStatus
 from sexton.api.times import parse_instant, short_duration
 from sexton.control.jobs import Unreadable, annotations_of, labels_of, owner_reference
 from sexton.deciding import JobView, Origin, RunView, Window
-from sexton.deciding.steps import EndRun, GrowWindow, RecordWindow
+from sexton.deciding.steps import EndRun, GrowWindow, RecordJob, RecordWindow
 from sexton.kube.clock import Clock
 
 Object = dict[str, Any]
@@ -54,9 +54,24 @@ def window_record(step: RecordWindow, *, now: datetime, schedule: str, uid: str)
 def grown_window(step: GrowWindow, *, now: datetime) -> Object:
     """Return the patch that lets a record account for later occurrences."""
     status = ScheduleRunStatus(
-        phase=step.run.phase, window=_window(step.window), message=step.message, completion_time=now
+        phase=step.run.phase,
+        window=_window(step.window),
+        message=step.message,
+        completion_time=now,
+        conditions=_ended_conditions(step.run.phase, reason=step.run.reason, message=step.message, at=now),
     )
     return _patch(step.run, status)
+
+
+def overruling_record(step: RecordJob, *, instead_of: RunView) -> Object:
+    """Return the patch that makes the record of skipped or missed occurrences that of the first one's Job."""
+    status = ScheduleRunStatus(phase=Phase.RUNNING, start_time=step.job.created_at, job_name=step.job.name)
+    body = _patch(instead_of, status)
+    gone = {"window", "reason", "message", "blockedBy", "completionTime", "duration", "conditions"}
+    body["status"] = dict.fromkeys(gone) | {
+        key: value for key, value in body["status"].items() if key not in gone
+    }
+    return body
 
 
 def ended_record(step: EndRun) -> Object:

@@ -17,7 +17,7 @@ from sexton.deciding.due import Candidate, Missed, due
 from sexton.deciding.edits import Change, change
 from sexton.deciding.naming import run_name
 from sexton.deciding.overlap import blocker
-from sexton.deciding.progress import floor, handled, passed, recorded, unrecorded
+from sexton.deciding.progress import floor, handled, overruled, passed, recorded, unrecorded
 from sexton.deciding.steps import (
     DeleteJob,
     DeleteRecord,
@@ -31,6 +31,9 @@ from sexton.deciding.steps import (
     StoreStatus,
 )
 from sexton.deciding.view import Origin, RunView, View, Window
+
+AT_ONCE = 20
+"""How many Jobs, and how many records, are deleted between two decisions."""
 
 FOLLOWED = (StartJob, RecordJob, RecordWindow, GrowWindow)
 """Steps after which the cursor moves, so that the status is written soon anyway."""
@@ -51,6 +54,7 @@ def decide(view: View, *, now: datetime) -> Plan:
     elif changed.backlog is not None and view.certain:
         steps.append(_record_missed(view, changed.backlog, now=now))
     steps += (RecordJob(job=job) for job in unrecorded(view, now=now))
+    steps += (RecordJob(job=job, instead_of=run) for job, run in overruled(view))
     steps += _ends(view, now=now)
     steps += _deletions(view, now=now)
     desired = _status(view, changed, now=now)
@@ -70,7 +74,7 @@ def _fire(view: View, *, now: datetime) -> Iterator[Step]:
     spec, timetable = view.spec, view.timetable
     if spec is None or timetable is None or not view.actionable or spec.suspend or not view.clocks_agree:
         return
-    if next(unrecorded(view, now=now), None) is not None:
+    if any(unrecorded(view, now=now)) or any(overruled(view)):
         return  # the next start waits for the record of the one before
     what = due(timetable, spec, handled=handled(view, now=now), now=now, settings=view.settings)
     if what.missed is not None:
@@ -191,8 +195,9 @@ def _ends(view: View, *, now: datetime) -> Iterator[EndRun]:
 
 def _deletions(view: View, *, now: datetime) -> Iterator[DeleteJob | DeleteRecord]:
     """Yield what goes: what is beyond history, and live Jobs whose record was deleted, which cancels them."""
-    yield from (DeleteJob(job=job, orphan=False) for job in pruning.expired(view, now=now))
-    yield from (DeleteRecord(record=record) for record in pruning.expired_records(view, now=now))
+    # Few at once, so that a long row of deletions does not hold up what is due meanwhile.
+    yield from (DeleteJob(job=job, orphan=False) for job in pruning.expired(view, now=now)[:AT_ONCE])
+    yield from (DeleteRecord(record=record) for record in pruning.expired_records(view, now=now)[:AT_ONCE])
     adoptable = {job.name for job in unrecorded(view, now=now)}
     for job in view.jobs.values():
         known = job.name in view.runs or job.name in adoptable

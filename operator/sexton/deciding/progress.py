@@ -86,6 +86,14 @@ def unrecorded(view: View, *, now: datetime) -> Iterator[JobView]:
             yield job
 
 
+def overruled(view: View) -> Iterator[tuple[JobView, RunView]]:
+    """Yield the Jobs whose record says that they were skipped or missed: a Job that is there has been started."""
+    for job in view.jobs.values():
+        run = view.runs.get(job.name)
+        if run is not None and run.window is not None and job.origin.attempt == 1 and not job.origin.manual:
+            yield job, run
+
+
 def passed(stored: ScheduleStatus, job: JobView) -> bool:
     """Tell whether the stored cursor has passed a Job, so that its occurrence is never due again without it."""
     cursor = stored.last_handled_time

@@ -52,7 +52,7 @@ def _newest_first(view: View) -> list[tuple[JobView, JobEnd]]:
 def _accounted_for(view: View, job: JobView) -> bool:
     """Tell whether the Job's end is in its record (which is then no longer open) and its instant in the cursor."""
     run = view.runs.get(job.name)
-    if run is not None and not run.phase.ended:
+    if run is not None and (not run.phase.ended or run.window is not None):
         return False
     return passed(view.status, job)
 

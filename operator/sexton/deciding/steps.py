@@ -40,9 +40,14 @@ class StartJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordJob:
-    """Create the record of a Job that has none yet."""
+    """Create the record of a Job that has none yet.
+
+    A Job beats a record which says that its occurrence did not run: that record is then made the Job's. What else it
+    stood for is due again as far as the cursor has not passed it; what the cursor has passed stays counted.
+    """
 
     job: JobView
+    instead_of: RunView | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

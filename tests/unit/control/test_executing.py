@@ -337,6 +337,70 @@ async def test_a_schedule_that_was_recreated_is_another_one() -> None:
     assert operator.stored(SCHEDULES, "nightly")["status"] == {}, "its status is its own"
 
 
+async def test_a_job_that_comes_late_beats_the_record_that_it_was_missed() -> None:
+    """Rule: a Job beats a Skip or Miss record of the same instant; it is not cancelled for it, either."""
+    operator = Operator(now="10:08:30", catchUp="None")
+    await operator.comes_to_rest()
+    assert operator.stored(RUNS, NAME_OF_IT)["status"]["phase"] == "Missed"
+    operator.cache.job_seen(operator.server.put(JOBS, job_object("10:05")))
+    await operator.comes_to_rest()
+    record = operator.stored(RUNS, NAME_OF_IT)["status"]
+    assert (record["phase"], record["jobName"]) == ("Running", NAME_OF_IT)
+    assert not {"window", "reason", "message", "completionTime", "conditions", "duration"} & record.keys()
+    operator.cache.job_seen(operator.server.put(JOBS, job_object("10:05", ended="10:08:50")))
+    await operator.comes_to_rest()
+    assert operator.stored(RUNS, NAME_OF_IT)["status"]["phase"] == "Succeeded"
+    assert operator.names(JOBS) == [NAME_OF_IT]
+
+
+async def test_so_it_does_when_its_record_is_not_remembered() -> None:
+    operator = Operator(now="10:13", catchUp="None")
+    missed = run_object("10:00", phase="Missed")
+    missed["status"]["window"] = {"count": 1, "first": "2026-03-02T10:00:00Z", "last": "2026-03-02T10:00:00Z"}
+    operator.server.put(RUNS, missed)
+    operator.cache.job_seen(operator.server.put(JOBS, job_object("10:00")))
+    await operator.comes_to_rest()
+    assert operator.stored(RUNS, name_of("10:00"))["status"]["phase"] == "Running"
+    assert name_of("10:00") in operator.names(JOBS)
+
+
+async def test_a_job_without_our_label_is_in_flight_all_the_same() -> None:
+    """No watch shows it; its open record says that it was started."""
+    operator = Operator()
+    unlabelled = job_object("10:00")
+    unlabelled["metadata"]["labels"] = {}
+    operator.server.put(JOBS, unlabelled)
+    operator.cache.run_seen(operator.server.put(RUNS, run_object("10:00")))
+    await operator.comes_to_rest()
+    assert operator.names(JOBS) == [name_of("10:00")], "Forbid"
+    assert operator.stored(RUNS, name_of("10:00"))["status"]["phase"] == "Running"
+
+
+async def test_what_has_a_record_is_not_announced_as_missed() -> None:
+    operator = Operator(now="10:08:30", catchUp="None")
+    operator.server.put(RUNS, run_object("10:05", phase="Succeeded"))
+    operator.entry.probed = True
+    await operator.comes_to_rest()
+    assert operator.status["counters"]["missed"] == 0
+    assert operator.events._queue.empty()
+
+
+async def test_a_status_that_is_wiped_while_we_look_on_costs_nothing_but_counts() -> None:
+    operator = await Operator.at_rest()
+    await operator.comes_to_rest()
+    operator.clock.passes(180)
+    operator.cache.job_seen(operator.server.put(JOBS, job_object("10:05", ended="10:05:30")))
+    await operator.comes_to_rest()
+    operator.cache.job_gone(UID, NAME_OF_IT)
+    del operator.server.objects["jobs", NAMESPACE, NAME_OF_IT]
+    operator.cache.run_gone(UID, NAME_OF_IT)
+    wiped = operator.server.put(SCHEDULES, schedule_object())
+    operator.cache.schedule_seen(wiped)
+    await operator.comes_to_rest()
+    assert operator.names(JOBS) == [], "it has run, and its record says so"
+    assert operator.status["lastHandledTime"] == "2026-03-02T10:05:00Z"
+
+
 async def test_a_live_job_whose_record_was_deleted_is_deleted() -> None:
     """Rule: deleting a record of a run in flight cancels its chain."""
     operator = Operator(now="10:03")

@@ -119,6 +119,29 @@ def test_an_open_record(name: str) -> None:
     assert end.end.at == stored.recent_runs[0].completion_time
 
 
+OVERRULED = {
+    "missed, and its Job runs": (window("10:05", "10:05", count=1, phase=Phase.MISSED), job("10:05")),
+    "skipped with others, and its Job has ended": (
+        window("10:05", "10:15", count=3, phase=Phase.SKIPPED, blocked_by=name_of("10:00")),
+        job("10:05", ended="10:06"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OVERRULED)
+def test_a_job_beats_a_record_that_says_that_it_did_not_run(name: str) -> None:
+    """Rule: a Job beats a Skip or Miss record of the same instant. Its start came late, or from another operator."""
+    record, found = OVERRULED[name]
+    view = schedule(handled="10:00", jobs=[found], runs=[record], successful_jobs_history_limit=0)
+    plan = decide(view, now=at("10:30"))
+    assert step(plan, RecordJob) == RecordJob(job=found, instead_of=record)
+    assert not steps(plan, StartJob), "the next start waits for it"
+    assert not steps(plan, DeleteJob), "neither cancelled nor pruned"
+    view = replace(view, runs={record.name: run("10:05")})
+    counters = step(decide(view, now=at("10:30")), StoreStatus).status.counters
+    assert (counters.fired, counters.missed, counters.skipped_overlaps) == (1, 0, 0)
+
+
 def test_an_end_waits_for_the_cursor() -> None:
     """The record's own occurrence is counted first: it may not end before the cursor has passed it."""
     status = schedule(handled="09:55").status.model_copy(update={"uncounted": ("run-10:00",)})
