@@ -90,7 +90,7 @@ def overruled(view: View) -> Iterator[tuple[JobView, RunView]]:
     """Yield the Jobs whose record says that they were skipped or missed: a Job that is there has been started."""
     for job in view.jobs.values():
         run = view.runs.get(job.name)
-        if run is not None and run.window is not None and job.origin.attempt == 1 and not job.origin.manual:
+        if run is not None and run.window is not None:
             yield job, run
 
 

@@ -32,6 +32,7 @@ JOBS: dict[str, tuple[JobView, str]] = {
     ),
     "a retry without a record is not ours to guess at": (job("10:05", attempt=2, ended="10:05:20"), "left"),
     "a live retry without a record": (job("10:05", attempt=2), "deleted"),
+    "a manual one by the name of a scheduled one": (job("10:05", manual=True, ended="10:05:20"), "left"),
     "a manual one without a record": (job("10:05", manual=True, name="by-hand", ended="10:05:20"), "left"),
 }
 

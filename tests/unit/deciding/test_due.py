@@ -85,6 +85,9 @@ DEADLINE = {
     "None and too late though found within the minute: not for catchUp": Case(
         now="10:05:40", catch_up="None", deadline=30, missed=("StartingDeadlineExceeded", 1, "10:05", "10:05")
     ),
+    "None and too late, exactly a minute ago: still not for catchUp": Case(
+        now="10:06", catch_up="None", deadline=30, missed=("StartingDeadlineExceeded", 1, "10:05", "10:05")
+    ),
     "None: what catchUp drops comes first, with its own reason": Case(
         now="10:10:40", catch_up="None", deadline=30, missed=("CatchUpNone", 1, "10:05", "10:05")
     ),

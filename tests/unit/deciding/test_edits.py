@@ -69,6 +69,9 @@ EDITS = {
     "an occurrence at the very second of the edit is of the old timing": Edit(
         before=FIVE, after=SEVEN, edited=written("10:10"), floor="10:10", backlog=("Edited", 2)
     ),
+    "that very second and nothing before it": Edit(
+        before=FIVE, after=SEVEN, edited=written("10:05"), floor="10:05", backlog=("Edited", 1)
+    ),
     "without managedFields the edit is when it is seen": Edit(
         before=FIVE, after=SEVEN, edited={}, floor="10:12:30", backlog=("Edited", 2)
     ),
@@ -155,6 +158,8 @@ def test_an_edit(name: str) -> None:
     if edit.backlog is not None:
         record = step(plan, RecordWindow)
         assert (record.phase, record.reason, record.window.count) == (Phase.MISSED, *edit.backlog)
+        words = "suspended" if record.reason == "Suspended" else "edited"
+        assert record.message.endswith(f"when the Schedule was {words}")
         assert step(plan, StoreStatus).status.observed_timing == view.status.observed_timing
         recorded = window(
             record.window.first.strftime("%H:%M"),
@@ -220,6 +225,18 @@ FLOORS = {
     "edited before any operator saw it: the time of the edit": (2, NOTHING, {"": "09:30"}, "09:30"),
     "edited before any operator saw it, who knows when": (2, NOTHING, {}, "10:12:30"),
     "mended: the time of the mending": (2, _unready("09:10", 1), {"": "09:30"}, "09:30"),
+    "mended, and edited before that, when it was not seen to be broken yet": (
+        3,
+        _unready("09:10", 1),
+        {"": "09:05"},
+        "10:12:30",
+    ),
+    "mended in the second in which it was seen to be broken": (
+        2,
+        _unready("09:10", 1),
+        {"": "09:10"},
+        "10:12:30",
+    ),
     "mended by taking a field out: the owners' times are from before": (
         2,
         _unready("09:10", 1),
@@ -262,11 +279,24 @@ def test_an_invalid_spec_starts_nothing_and_drops_what_waited() -> None:
     assert step(plan, RecordWindow).window.count == 2
 
 
+def test_a_spec_that_was_broken_while_no_operator_ran_was_so_from_then_on() -> None:
+    """When it was ready before, and since when, has no say in it."""
+    ready = Condition(
+        type="Ready", status=ConditionStatus.TRUE, reason="Scheduled", last_transition_time=at("10:08")
+    )
+    status = schedule(handled="10:00", stored={"conditions": (ready,)}).status
+    view = schedule(
+        faults=[Fault("spec.schedule", "is broken")], generation=2, status=status, edited={"": "10:06"}
+    )
+    assert step(decide(view, now=at("10:11")), RecordWindow).window.last == at("10:05")
+
+
 def test_an_invalid_spec_that_was_never_valid_settles() -> None:
     view = schedule(faults=[Fault("spec.schedule", "is broken")], status=NOTHING)
     stored = step(decide(view, now=at(NOW)), StoreStatus).status
     assert stored.observed_timing is None
     assert stored.observed_generation == 1
+    assert stored.floor_time == at("09:00")
     assert decide(replace(view, status=stored), now=at("11:00")).steps == ()
 
 

@@ -36,6 +36,7 @@ IN_FLIGHT: dict[str, tuple[list[JobView], list[RunView], str | None]] = {
     "a Job that has ended, though its record is open": ([job("10:00", ended="10:04")], [run("10:00")], None),
     "an open record whose Job was deleted": ([], [run("10:00")], None),
     "an open record whose Job was refused": ([], [run("10:00", Phase.PENDING, reason="JobRefused")], None),
+    "a chain that waits for its next attempt": ([], [run("10:00", Phase.AWAITING_RETRY)], name_of("10:00")),
     "a window's record is not in flight": ([], [window("09:55", "10:00", count=2, phase=Phase.MISSED)], None),
 }
 
@@ -66,6 +67,14 @@ def test_forbid_skips_what_is_due_while_another_is_in_flight(name: str) -> None:
 def test_allow_runs_both(name: str) -> None:
     plan = decide(_view(name, policy="Allow"), now=at(DUE))
     assert step(plan, StartJob).origin.scheduled_time == at("10:05")
+
+
+@pytest.mark.parametrize(
+    "other", [job("10:05", manual=True, name="by-hand"), job("10:05", attempt=2)], ids=["manual", "retry"]
+)
+def test_only_a_first_attempt_claims_an_occurrence(other: JobView) -> None:
+    view = schedule(handled="10:00", jobs=[other], concurrency_policy="Allow")
+    assert step(decide(view, now=at(DUE)), StartJob).origin.scheduled_time == at("10:05")
 
 
 def test_an_occurrence_never_blocks_itself() -> None:

@@ -62,6 +62,7 @@ CASES = {
     "beyond the limit, within the 10 minutes": Case(
         jobs=[ended("11:58"), ended("11:57"), ended("11:56"), ended("11:55")], next="12:06"
     ),
+    "the first of several to go": Case(jobs=[ended("11:50"), ended("11:55")], successful=0, next="12:01"),
     "ttl over": Case(jobs=[ended("11:00", ttl=1800)], goes=("11:00",)),
     "ttl not over": Case(jobs=[ended("11:50", ttl=1800)], next="12:21"),
     "ttl 0 waits for the 10 minutes all the same": Case(jobs=[ended("11:55", ttl=0)], next="12:06"),
