@@ -5,7 +5,7 @@ again after its steps have been carried out, until it has none left.
 """
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sexton.api.run import Phase, Trigger
 from sexton.api.schedule_status import ScheduleStatus
@@ -34,6 +34,9 @@ from sexton.deciding.view import Origin, RunView, View, Window
 
 AT_ONCE = 20
 """How many Jobs, and how many records, are deleted between two decisions."""
+
+CLOCKS_AGAIN = timedelta(seconds=5)
+"""When to look again while the clocks disagree: they may agree again before anybody notices that they did not."""
 
 FOLLOWED = (StartJob, RecordJob, RecordWindow, GrowWindow)
 """Steps after which the cursor moves, so that the status is written soon anyway."""
@@ -252,6 +255,8 @@ def _differs(stored: ScheduleStatus, desired: ScheduleStatus, *, followed: bool)
 
 def _wake_at(view: View, *, now: datetime) -> datetime | None:
     moments = [pruning.next_expiry(view, now=now)]
+    if not view.clocks_agree:
+        moments.append(now + CLOCKS_AGAIN)
     if view.timetable is not None and view.actionable:
         moments.append(view.timetable.after(now))
     return min((moment for moment in moments if moment is not None), default=None)

@@ -152,6 +152,20 @@ async def test_after_a_real_delay_it_wakes_whatever_the_clock_shows() -> None:
     assert works.begun == ["a"]
 
 
+async def test_of_several_delays_the_shortest_counts() -> None:
+    works = Works()
+    works.opens()
+    for milliseconds in (500, 5, 300):
+        works.queue.wake_after("a", timedelta(milliseconds=milliseconds))
+    await asyncio.sleep(0.03)
+    await works.settles()
+    assert works.begun == ["a"]
+    works.queue.wake_after("a", timedelta(milliseconds=5))
+    await asyncio.sleep(0.03)
+    await works.settles()
+    assert works.begun == ["a", "a"]
+
+
 async def test_drained_it_waits_for_what_runs_and_starts_nothing_by_it() -> None:
     works = Works()
     works.queue.wake("a")

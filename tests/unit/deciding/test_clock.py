@@ -42,6 +42,8 @@ def test_while_the_clocks_disagree_nothing_is_done_that_rests_on_the_time(name: 
         assert stored.status.floor_time == view.status.floor_time
         assert stored.status.observed_timing == view.status.observed_timing
         assert stored.status.observed_generation == view.status.observed_generation
+    assert plan.wake_at is not None
+    assert plan.wake_at <= at("12:05:06"), "they may agree again before anybody notices that they did not"
     agreeing = decide(view, now=at("12:05:01"))
     assert [each for each in agreeing.steps if isinstance(each, (*ACTED_ON_WRONG_TIME, StoreStatus))]
 

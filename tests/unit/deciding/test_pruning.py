@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from sexton.api.run import Phase
 from sexton.deciding import EndedRecord, JobView, RunView, Settings, View, decide
 from sexton.deciding.steps import DeleteJob, DeleteRecord
 from unit.deciding.views import at, job, name_of, run, schedule, steps
@@ -75,6 +76,9 @@ CASES = {
     ),
     "its record is open: its end is not stored": Case(
         jobs=[ended("10:00")], runs=(run("10:00"),), successful=0
+    ),
+    "its record says that it has ended": Case(
+        jobs=[ended("10:00")], runs=(run("10:00", Phase.SUCCEEDED),), successful=0, goes=("10:00",)
     ),
     "the cursor has not passed it": Case(jobs=[ended("10:00")], handled="09:55", successful=0),
     "it is going already": Case(jobs=[replace(ended("10:00"), deleting=True)], successful=0),

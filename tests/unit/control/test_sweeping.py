@@ -1,0 +1,47 @@
+"""Listing Schedules again: "a lost watch event delays, never loses"."""
+
+from sexton.control.cache import Cache
+from sexton.control.watching import _sweep
+from sexton.deciding import Settings
+from sexton.kube.resources import SCHEDULES
+from unit.control.api_server import ApiServer
+from unit.control.clocks import StillClock
+from unit.control.objects import schedule_object
+from unit.deciding.views import NAMESPACE, UID
+
+
+def parts() -> tuple[ApiServer, Cache]:
+    return ApiServer(StillClock()), Cache(clock=StillClock(), settings=Settings(), wake=lambda _: None)
+
+
+async def test_a_schedule_whose_event_was_lost_is_found() -> None:
+    server, cache = parts()
+    server.put(SCHEDULES, schedule_object())
+    await _sweep(cache, server, namespace=None)
+    assert list(cache) == [UID]
+
+
+async def test_one_that_is_gone_goes() -> None:
+    server, cache = parts()
+    cache.schedule_seen(schedule_object())
+    await _sweep(cache, server, namespace=None)
+    assert list(cache) == []
+
+
+async def test_a_namesake_with_another_uid_is_another() -> None:
+    server, cache = parts()
+    cache.schedule_seen(schedule_object())
+    again = schedule_object()
+    again["metadata"]["uid"] = "another"
+    server.put(SCHEDULES, again)
+    await _sweep(cache, server, namespace=None)
+    assert list(cache) == ["another"]
+
+
+async def test_a_list_of_one_namespace_says_nothing_of_another() -> None:
+    server, cache = parts()
+    cache.schedule_seen(schedule_object())
+    await _sweep(cache, server, namespace="somewhere-else")
+    assert list(cache) == [UID]
+    await _sweep(cache, server, namespace=NAMESPACE)
+    assert list(cache) == []
