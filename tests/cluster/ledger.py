@@ -92,6 +92,8 @@ class Account:
         ran, passed_over = [], []
         for record in records:
             window = record["status"].get("window")
+            if window is None and record["spec"]["attempt"] > 1:
+                continue
             if window is None:
                 ran.append(moment(record["spec"]["scheduledTime"]))
             else:

@@ -108,7 +108,7 @@ FAULTY: dict[str, tuple[dict[str, Any], str, str]] = {
     "garbage": ({"expression": "every day"}, "InvalidSchedule", "spec.schedule: Invalid cron expression"),
     "nowhere": ({"timeZone": "Mars/Base"}, "InvalidSchedule", "spec.timeZone: "),
     "replacing": ({"concurrencyPolicy": "Replace"}, "NotSupported", "spec.concurrencyPolicy: "),
-    "retrying": ({"retry": {"maxAttempts": 4}}, "NotSupported", "spec.retry.maxAttempts: "),
+    "catching-up": ({"catchUp": "All"}, "NotSupported", "spec.catchUp: "),
 }
 
 

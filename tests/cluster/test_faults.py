@@ -15,12 +15,14 @@ from sexton.deciding.naming import run_name
 def test_a_job_deleted_in_flight_fails_its_attempt(world: World) -> None:
     """Somebody deletes the Job: the attempt fails, says so, and is not started again."""
     world.operator()
-    name = world.apply("robbed", "*/2 * * * *", command="sleep 600", simulated={"run-for": "600s"})
+    name = world.apply(
+        "robbed", "*/2 * * * *", retry={"maxAttempts": 1}, command="sleep 600", simulated={"run-for": "600s"}
+    )
     world.until("a run in flight", lambda: world.status(name).get("inFlight") == 1)
     victim = world.jobs(name)[0]["metadata"]["name"]
     world.kubectl("delete", "job", victim, "--wait=false")
     run = world.until(
-        "its end", lambda: next((r for r in world.runs(name) if r["status"]["phase"] == "Failed"), None)
+        "its end", lambda: next((r for r in world.runs(name) if r["status"]["phase"] == "DeadLettered"), None)
     )
     assert run["status"]["reason"] == "JobDeleted"
     world.until_fired(name, 2)
@@ -46,7 +48,7 @@ def test_a_record_deleted_in_flight_cancels_its_run(world: World) -> None:
 def test_a_foreign_job_of_the_same_name(world: World) -> None:
     """A Job of our name that is not ours is never taken for ours: the attempt fails with a message that names it."""
     operator = world.operator()
-    name = world.apply("taken")
+    name = world.apply("taken", retry={"maxAttempts": 1})
     world.until("its status", lambda: world.status(name).get("observedTiming"))
     operator.kill()
     uid = world.schedule(name)["metadata"]["uid"]
@@ -64,7 +66,8 @@ def test_a_foreign_job_of_the_same_name(world: World) -> None:
     world.operator()
     world.until_now_is(instant)
     run = world.until(
-        "the failure", lambda: next((r for r in world.runs(name) if r["status"]["phase"] == "Failed"), None)
+        "the failure",
+        lambda: next((r for r in world.runs(name) if r["status"]["phase"] == "DeadLettered"), None),
     )
     assert instants([run]) == [instant]
     assert run["status"]["reason"] == "NameTaken"
@@ -75,9 +78,10 @@ def test_a_foreign_job_of_the_same_name(world: World) -> None:
 def test_a_job_that_the_server_refuses(world: World) -> None:
     """A final refusal is a failed attempt with the server's words; others go on, and mending it runs the next."""
     world.operator()
-    name = world.apply("refused", job={"parallelism": -1})
+    name = world.apply("refused", job={"parallelism": -1}, retry={"maxAttempts": 1})
     run = world.until(
-        "the failure", lambda: next((r for r in world.runs(name) if r["status"]["phase"] == "Failed"), None)
+        "the failure",
+        lambda: next((r for r in world.runs(name) if r["status"]["phase"] == "DeadLettered"), None),
     )
     assert run["status"]["reason"] == "JobRefused"
     assert "spec.parallelism" in run["status"]["message"]

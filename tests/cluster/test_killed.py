@@ -28,7 +28,8 @@ KINDS: list[tuple[str, int, dict[str, Any]]] = [
     ("minutely", 1, {}),
     ("allowing", 1, {"concurrencyPolicy": "Allow", "simulated": {"run-for": "4s"}}),
     ("overlapping", 1, {"simulated": {"run-for": "7s"}}),
-    ("failing", 1, {"simulated": {"exit-code": "3"}}),
+    ("failing", 1, {"simulated": {"exit-code": "3"}, "retry": {"maxAttempts": 1}}),
+    ("retrying", 3, {"simulated": {"exit-code": "3"}, "retry": {"initialDelay": "5s"}}),
     ("every-two", 2, {}),
     ("none", 1, {"catchUp": "None"}),
     ("keeps-nothing", 1, {"successfulJobsHistoryLimit": 0, "failedJobsHistoryLimit": 0}),
@@ -142,13 +143,15 @@ def _counter_faults(found: dict[str, Any], records: list[dict[str, Any]], jobs: 
     by_phase: dict[str, int] = defaultdict(int)
     for record in records:
         by_phase[record["status"]["phase"]] += record["status"].get("window", {}).get("count", 1)
-    wrong_end = "Succeeded" if found["metadata"]["name"].startswith("failing") else "Failed"
+    wrong_end = "Succeeded" if found["metadata"]["name"].startswith(("failing", "retrying")) else "Failed"
     if by_phase[wrong_end]:
         return [f"{by_phase[wrong_end]} runs {wrong_end}, and none can have"]
     expected = {
-        "fired": sum(1 for attempt in jobs if attempt[0] == uid),
+        "fired": sum(1 for attempt in jobs if attempt[0] == uid and attempt[2] == "1"),
+        "retried": sum(1 for attempt in jobs if attempt[0] == uid and attempt[2] != "1"),
         "succeeded": by_phase["Succeeded"],
-        "failed": by_phase["Failed"],
+        "failed": by_phase["Failed"] + by_phase["DeadLettered"],
+        "deadLettered": by_phase["DeadLettered"],
         "missed": by_phase["Missed"],
         "skippedOverlaps": by_phase["Skipped"],
     }

@@ -10,7 +10,6 @@ from typing import Final
 
 from sexton.api.faults import Fault, shown
 from sexton.api.schedule import (
-    DEFAULT_DEAD_LETTERS_HISTORY_LIMIT,
     DEFAULT_MAX_QUEUED,
     CatchUp,
     ConcurrencyPolicy,
@@ -42,19 +41,6 @@ _ROWS: Final = (
         lambda spec: spec.max_queued,
         (DEFAULT_MAX_QUEUED,),
         f"{DEFAULT_MAX_QUEUED}, or leave it out",
-    ),
-    # A failed attempt ends the chain for now, which is what one attempt means.
-    _Row(
-        "spec.retry.maxAttempts",
-        lambda spec: spec.retry.max_attempts if spec.retry else 1,
-        (1,),
-        "1, or leave retry out altogether",
-    ),
-    _Row(
-        "spec.deadLettersHistoryLimit",
-        lambda spec: spec.dead_letters_history_limit,
-        (DEFAULT_DEAD_LETTERS_HISTORY_LIMIT,),
-        f"{DEFAULT_DEAD_LETTERS_HISTORY_LIMIT}, or leave it out",
     ),
 )
 

@@ -281,11 +281,11 @@ class Cache:
     def _remember(self, uid: str, run: RunView) -> None:
         """Keep of an ended record what pruning needs to know."""
         entry = self._entries.get(uid)
-        if entry is None or not run.phase.ended:
+        if entry is None or not _is_history(run):
             return
         entry.history_wanted = entry.history_wanted or entry.history is None
         if entry.history is not None:
-            entry.history[run.name] = _ended_record(run)
+            entry.history[run.name] = EndedRecord.of(run)
 
     def history_loaded(self, uid: str, objects: Iterable[Object]) -> None:
         """Take in a complete list of a Schedule's records."""
@@ -297,14 +297,15 @@ class Cache:
             if owner_uid(obj) == uid:
                 with suppress(Unreadable):  # its end can't be told, so it stays
                     run = read_run(obj, clock=self._clock)
-                    if run.phase.ended:
-                        entry.history[run.name] = _ended_record(run)
+                    if _is_history(run):
+                        entry.history[run.name] = EndedRecord.of(run)
 
     def record_deleted(self, uid: str, name: str) -> None:
         """Take in that we have deleted an ended record."""
         entry = self._entries.get(uid)
         if entry is not None and entry.history is not None:
             entry.history.pop(name, None)
+        self.run_gone(uid, name)
 
     def run_gone(self, uid: str, name: str) -> None:
         """Take in that a record is not there any more, or has ended and is of no more use."""
@@ -331,11 +332,6 @@ class Cache:
         return self._runs.get(uid, {}).get(name)
 
 
-def _ended_record(run: RunView) -> EndedRecord:
-    return EndedRecord(
-        name=run.name,
-        uid=run.uid,
-        ended_at=run.completion_time or run.created_at,
-        last_instant=run.last_instant,
-        did_not_run=run.window is not None,
-    )
+def _is_history(run: RunView) -> bool:
+    """Tell whether a record has ended; a dead letter has not, in a way: somebody is to see to it."""
+    return run.phase.ended and run.phase is not Phase.DEAD_LETTERED

@@ -22,6 +22,7 @@ from sexton.control.records import (
     overruling_record,
     refused_record,
     running_record,
+    superseded_record,
     window_record,
 )
 from sexton.deciding import RunView
@@ -37,6 +38,7 @@ from sexton.deciding.steps import (
     StartJob,
     Step,
     StoreStatus,
+    SupersedeRun,
 )
 from sexton.kube.client import KubeClient
 from sexton.kube.clock import Clock
@@ -84,6 +86,8 @@ class Executor:
                 await self._grow_window(entry, step)
             case EndRun():
                 await self._end(entry, step)
+            case SupersedeRun():
+                await self._patch_record(entry, step.run.name, superseded_record(step, now=self._clock.now()))
             case DeleteJob():
                 await self._delete(entry, step)
             case DeleteRecord():
@@ -254,6 +258,14 @@ class Executor:
         if name is None:
             return False
         uid, namespace = entry.schedule.uid, entry.schedule.namespace
+        known = self._cache.run(uid, name)
+        if known is not None and known.phase is Phase.AWAITING_RETRY:
+            record = await self._read(RUNS, namespace, name)
+            if record is None:
+                self._cache.run_gone(uid, name)
+                return True
+            run = self._cache.run_seen(record)
+            return run is None or run.phase is not Phase.AWAITING_RETRY
         live = await self._read(JOBS, namespace, name)
         if live is None or owner_uid(live) != uid:
             self._cache.job_gone(uid, name)
@@ -319,6 +331,8 @@ class Executor:
         with suppress(NotFound, Conflict):  # gone already, or another one of that name
             await self._client.delete(RUNS, entry.schedule.namespace, step.record.name, uid=step.record.uid)
         self._cache.record_deleted(entry.schedule.uid, step.record.name)
+        if step.announcement is not None:
+            self._announce(entry, step.announcement)
 
     async def load_history(self, entry: Entry) -> None:
         """List the records of a Schedule, once in this process, when the first of them may have to go."""

@@ -55,7 +55,9 @@ def labels_of(*, schedule: str, trigger: Trigger) -> dict[str, str]:
 def annotations_of(origin: Origin, *, schedule: str) -> dict[str, str]:
     """Return the annotations that say all that a run knows."""
     scheduled = format_instant(origin.scheduled_time)
+    chain = {meta.DELIVERY_ID_ANNOTATION: origin.delivery_id} if origin.delivery_id else {}
     return {
+        **chain,
         meta.SCHEDULE_NAME_ANNOTATION: schedule,
         meta.SCHEDULED_TIME_ANNOTATION: scheduled,
         meta.EXPRESSION_ANNOTATION: origin.expression,
@@ -93,6 +95,7 @@ def origin_of(annotations: dict[str, str]) -> Origin:
         manual=manual,
         expression=annotations.get(meta.EXPRESSION_ANNOTATION, ""),
         time_zone=annotations.get(meta.TIME_ZONE_ANNOTATION, ""),
+        delivery_id=annotations.get(meta.DELIVERY_ID_ANNOTATION),
     )
 
 

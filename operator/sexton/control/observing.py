@@ -24,7 +24,9 @@ log = logging.getLogger(__name__)
 Object = dict[str, Any]
 
 OUR_JOBS = {"labelSelector": meta.SCHEDULE_LABEL}
-OPEN_RUNS = {"fieldSelector": ",".join(f"status.phase!={phase}" for phase in Phase if phase.ended)}
+_DONE = [phase for phase in Phase if phase.ended and phase is not Phase.DEAD_LETTERED]
+OPEN_RUNS = {"fieldSelector": ",".join(f"status.phase!={phase}" for phase in _DONE)}
+"""Dead letters too: they are counted, and somebody may delete them."""
 
 
 class Confirmer:

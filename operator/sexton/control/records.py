@@ -13,7 +13,7 @@ from sexton.api.run import Phase, ScheduleRunSpec, ScheduleRunStatus
 from sexton.api.times import parse_instant, short_duration
 from sexton.control.jobs import Unreadable, annotations_of, labels_of, owner_reference
 from sexton.deciding import JobView, Origin, RunView, Window
-from sexton.deciding.steps import EndRun, GrowWindow, RecordJob, RecordWindow
+from sexton.deciding.steps import EndRun, GrowWindow, RecordJob, RecordWindow, SupersedeRun
 from sexton.kube.clock import Clock
 
 Object = dict[str, Any]
@@ -84,9 +84,27 @@ def ended_record(step: EndRun) -> Object:
         exit_code=end.exit_code,
         completion_time=end.at,
         duration=short_duration(end.at - (began or end.at)),
-        conditions=_ended_conditions(step.phase, reason=end.reason, message=end.message, at=end.at),
+        next_attempt_time=step.next_attempt_time,
+        delivery_id=step.run.delivery_id if step.phase is Phase.DEAD_LETTERED else None,
+        conditions=(
+            _ended_conditions(step.phase, reason=end.reason, message=end.message, at=end.at)
+            if step.phase.ended
+            else ()
+        ),
     )
     return _patch(step.run, status)
+
+
+def superseded_record(step: SupersedeRun, *, now: datetime) -> Object:
+    """Return the patch that ends a failed attempt's record: another attempt has followed."""
+    run = step.run
+    status = ScheduleRunStatus(
+        phase=Phase.FAILED,
+        conditions=_ended_conditions(
+            Phase.FAILED, reason=run.reason, message=f"{run.message}; followed by {step.successor}", at=now
+        ),
+    )
+    return _patch(run, status)
 
 
 def read_run(obj: Object, *, clock: Clock) -> RunView:
@@ -116,6 +134,7 @@ def read_run(obj: Object, *, clock: Clock) -> RunView:
             manual=spec.manual,
             expression=annotations.get(meta.EXPRESSION_ANNOTATION, ""),
             time_zone=annotations.get(meta.TIME_ZONE_ANNOTATION, ""),
+            delivery_id=annotations.get(meta.DELIVERY_ID_ANNOTATION),
         ),
         created_at=created_at,
         phase=status.phase,
@@ -124,6 +143,7 @@ def read_run(obj: Object, *, clock: Clock) -> RunView:
         start_time=status.start_time,
         completion_time=status.completion_time,
         exit_code=status.exit_code,
+        next_attempt_time=status.next_attempt_time,
         window=Window(count=window.count, first=window.first, last=window.last) if window else None,
         blocked_by=status.blocked_by,
     )

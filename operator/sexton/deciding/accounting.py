@@ -21,68 +21,119 @@ from sexton.api.schedule_status import (
 from sexton.api.times import short_duration
 from sexton.deciding.overlap import end_of
 from sexton.deciding.progress import recorded, tail
+from sexton.deciding.retrying import awaiting_retry, policy, successor_name
 from sexton.deciding.view import JobEnd, RunView, View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """An open record whose attempt has ended."""
+    """A record whose attempt has ended, or whose chain has, and which does not say so yet."""
 
     run: RunView
     end: JobEnd
+    phase: Phase
+    """The phase that the record is to get."""
+    next_attempt_time: datetime | None
 
     @property
-    def phase(self) -> Phase:
-        """The phase that the record is to get."""
-        return Phase.SUCCEEDED if self.end.succeeded else Phase.FAILED
+    def note(self) -> str:
+        """What stands for it in ``uncounted``: the run's UID, unless the attempt's own end was counted before."""
+        return f"{self.run.uid}/expired" if self.run.phase is Phase.AWAITING_RETRY else self.run.uid
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Followed:
+    """A failed attempt whose successor has been started and recorded."""
+
+    run: RunView
+    successor: str
+
+    @property
+    def note(self) -> str:
+        """What stands for it in ``uncounted``."""
+        return f"{self.run.uid}/followed"
 
 
 def ended(view: View, *, now: datetime) -> list[Ended]:
-    """Return the open records whose attempt has ended, in the order of their ends."""
+    """Return the records whose attempt has ended, in the order of their ends."""
     pairs = [
-        Ended(run=run, end=end)
+        _ended(view, run, end)
         for run in view.runs.values()
         if not run.phase.ended and (end := end_of(view, run, now=now)) is not None
     ]
     return sorted(pairs, key=lambda each: (each.end.at, each.run.name))
 
 
-def counted(view: View, each: Ended) -> bool:
-    """Tell whether the stored status has counted this end, and its occurrence."""
+def _ended(view: View, run: RunView, end: JobEnd) -> Ended:
+    """Say what becomes of a record. What the counters were told stays so, though the spec was edited since."""
+    retries = policy(view)
+    if end.succeeded:
+        phase = Phase.SUCCEEDED
+    elif run.phase is not Phase.AWAITING_RETRY and run.origin.attempt < retries.max_attempts:
+        phase = Phase.AWAITING_RETRY
+    else:
+        phase = Phase.DEAD_LETTERED
+    if run.phase is not Phase.AWAITING_RETRY and run.uid in view.status.uncounted:
+        told = (each.outcome for each in view.status.recent_runs if each.name == run.name)
+        phase = next(told, phase)
+    waits = phase is Phase.AWAITING_RETRY
+    following = end.at + retries.delay_after(run.origin.attempt) if waits else None
+    return Ended(run=run, end=end, phase=phase, next_attempt_time=following)
+
+
+def followed(view: View) -> list[Followed]:
+    """Return the failed attempts whose successor has a record."""
+    pairs = ((run, successor_name(view, run)) for run in awaiting_retry(view))
+    return [Followed(run=run, successor=name) for run, name in pairs if name in view.runs]
+
+
+def counted(view: View, each: Ended | Followed) -> bool:
+    """Tell whether the stored status has counted this, and its occurrence."""
     cursor = view.status.last_handled_time
     passed = not each.run.scheduled or (cursor is not None and cursor >= each.run.last_instant)
-    return passed and each.run.uid in view.status.uncounted
+    return passed and each.note in view.status.uncounted
 
 
 def account(view: View, *, now: datetime) -> ScheduleStatus:
     """Return the stored status with all that has happened since counted in."""
     status = view.status
-    ends = ended(view, now=now)
-    noted = [uid for uid in status.uncounted if any(each.run.uid == uid for each in ends)]
-    # There is room for so many notes; the ends beyond are counted once the records of these say that they are.
-    new_ends = [each for each in ends if each.run.uid not in noted][: UNCOUNTED_LIMIT - len(noted)]
+    ends, follows = ended(view, now=now), followed(view)
+    due_notes = {each.note for each in ends} | {each.note for each in follows}
+    noted = [note for note in status.uncounted if note in due_notes]
+    # There is room for so many notes; what is beyond is counted once the records of these say that they are.
+    room = UNCOUNTED_LIMIT - len(noted)
+    new_ends = [each for each in ends if each.note not in noted][:room]
+    new_follows = [each for each in follows if each.note not in noted][: room - len(new_ends)]
     started = [run for run in tail(view, now=now) if run.window is None]
     return status.model_copy(
         update={
             "last_handled_time": recorded(view, now=now),
             "last_schedule_time": _latest(status.last_schedule_time, *(run.last_instant for run in started)),
-            "counters": _counters(view, new_ends, now=now),
-            "uncounted": tuple(noted + [each.run.uid for each in new_ends]),
+            "counters": _counters(view, new_ends, new_follows, now=now),
+            "uncounted": tuple(
+                noted + [each.note for each in new_ends] + [each.note for each in new_follows]
+            ),
             "recent_runs": _recent_runs(view, new_ends),
             "last_successful_time": _latest(
                 status.last_successful_time, *(each.end.at for each in new_ends if each.end.succeeded)
             ),
             "last_failed_time": _latest(
-                status.last_failed_time, *(each.end.at for each in new_ends if not each.end.succeeded)
+                status.last_failed_time, *(each.end.at for each in new_ends if _failed(each))
             ),
             "consecutive_failures": _consecutive_failures(status.consecutive_failures, new_ends),
+            "dead_letters": len(dead_letters(view)),
             **_in_flight(view, now=now),
         }
     )
 
 
-def _counters(view: View, new_ends: list[Ended], *, now: datetime) -> Counters:
-    moved = {"fired": 0, "caught_up": 0, "skipped_overlaps": 0, "missed": 0, "succeeded": 0, "failed": 0}
+def _failed(each: Ended) -> bool:
+    """Tell whether this is the end of a failed attempt, and not of a chain whose last attempt was counted before."""
+    return not each.end.succeeded and each.run.phase is not Phase.AWAITING_RETRY
+
+
+def _counters(view: View, new_ends: list[Ended], new_follows: list[Followed], *, now: datetime) -> Counters:
+    moved = dict.fromkeys(Counters.model_fields, 0)
     for run in tail(view, now=now):
         match run.phase:
             case Phase.MISSED:
@@ -93,7 +144,10 @@ def _counters(view: View, new_ends: list[Ended], *, now: datetime) -> Counters:
                 moved["fired"] += 1
                 moved["caught_up"] += run.origin.caught_up
     for each in new_ends:
-        moved["succeeded" if each.end.succeeded else "failed"] += 1
+        moved["succeeded"] += each.end.succeeded
+        moved["failed"] += _failed(each)
+        moved["dead_lettered"] += each.phase is Phase.DEAD_LETTERED
+    moved["retried"] = len(new_follows)
     before = view.status.counters
     return before.model_copy(update={name: getattr(before, name) + count for name, count in moved.items()})
 
@@ -118,8 +172,14 @@ def _latest(*instants: datetime | None) -> datetime | None:
 
 def _consecutive_failures(before: int, new_ends: list[Ended]) -> int:
     for each in new_ends:
-        before = 0 if each.end.succeeded else before + 1
+        before = 0 if each.end.succeeded else before + _failed(each)
     return before
+
+
+def dead_letters(view: View) -> list[RunView]:
+    """Return the dead letters that are kept, oldest first."""
+    dead = (run for run in view.runs.values() if run.phase is Phase.DEAD_LETTERED)
+    return sorted(dead, key=lambda run: (run.completion_time or run.created_at, run.name))
 
 
 def _in_flight(view: View, *, now: datetime) -> Mapping[str, object]:
@@ -165,7 +225,9 @@ def _recent_runs(view: View, new_ends: list[Ended]) -> tuple[RecentRun, ...]:
         if run.phase.ended and run.window is not None
     }
     newest_first = sorted(
-        entries.values(), key=lambda run: (run.scheduled_time or view.created_at, run.name), reverse=True
+        entries.values(),
+        key=lambda run: (run.scheduled_time or view.created_at, run.attempt, run.name),
+        reverse=True,
     )
     return tuple(newest_first[: view.settings.recent_runs])
 

@@ -3,13 +3,14 @@
 from datetime import datetime
 
 from sexton.api.condition import ConditionStatus
+from sexton.api.run import Phase
 from sexton.api.schedule_status import ScheduleStatus
 from sexton.api.times import format_instant, short_duration
 from sexton.deciding.accounting import Ended
 from sexton.deciding.conditions import READY, condition
 from sexton.deciding.due import Missed
 from sexton.deciding.steps import Announcement, EventType, StartJob
-from sexton.deciding.view import View, Window
+from sexton.deciding.view import RunView, View, Window
 
 
 def run_ended(each: Ended) -> Announcement:
@@ -24,10 +25,33 @@ def run_ended(each: Ended) -> Announcement:
             message=f"{which} succeeded after {took}",
             key=run.name,
         )
+    why = f"{end.reason}: {end.message}"
+    if each.phase is Phase.DEAD_LETTERED:
+        return Announcement(
+            type=EventType.WARNING,
+            reason="DeadLettered",
+            message=f"{which} was the last attempt, and is a dead letter: {why}",
+            key=run.name,
+        )
+    follows = (
+        f"; the next attempt is due at {format_instant(each.next_attempt_time)}"
+        if each.next_attempt_time
+        else ""
+    )
     return Announcement(
         type=EventType.WARNING,
         reason="RunFailed",
-        message=f"{which} failed after {took}: {end.reason}: {end.message}",
+        message=f"{which} failed after {took}: {why}{follows}",
+        key=run.name,
+    )
+
+
+def dead_letter_dropped(run: RunView) -> Announcement:
+    """Announce that a dead letter goes though nobody has seen to it."""
+    return Announcement(
+        type=EventType.WARNING,
+        reason="DeadLetterDropped",
+        message=f"dead letter {run.name} is deleted: there are more than deadLettersHistoryLimit: {run.message}",
         key=run.name,
     )
 

@@ -4,12 +4,14 @@ from datetime import datetime
 
 from sexton.api.condition import Condition, ConditionStatus
 from sexton.api.schedule_status import ScheduleStatus
-from sexton.deciding.view import View
+from sexton.deciding.accounting import dead_letters
+from sexton.deciding.view import RunView, View
 
 READY = "Ready"
 SUSPENDED = "Suspended"
 RECORD_REFUSED = "RecordRefused"
 """The reason for not being ready while the API server refuses to store a record."""
+DEAD_LETTERED = "DeadLettered"
 
 
 def conditions(view: View, *, now: datetime) -> tuple[Condition, ...]:
@@ -27,7 +29,29 @@ def conditions(view: View, *, now: datetime) -> tuple[Condition, ...]:
             now=now,
         )
     )
+    dead = dead_letters(view)
+    fresh.append(
+        _condition(
+            view,
+            DEAD_LETTERED,
+            holds=bool(dead),
+            reason="DeadLetters" if dead else "NoDeadLetters",
+            message=_dead_letter_message(dead),
+            now=now,
+        )
+    )
     return tuple(fresh)
+
+
+def _dead_letter_message(dead: list[RunView]) -> str:
+    if not dead:
+        return "no run has failed at its last attempt without being seen to"
+    newest = dead[-1]
+    runs = f"{len(dead)} runs have" if len(dead) > 1 else "1 run has"
+    return (
+        f"{runs} failed at the last attempt, the newest is {newest.name}: {newest.message};"
+        " delete the record to acknowledge it"
+    )
 
 
 def condition(status: ScheduleStatus, type_: str) -> Condition | None:

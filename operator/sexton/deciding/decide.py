@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from sexton.api.run import Phase, Trigger
 from sexton.api.schedule_status import ScheduleStatus
 from sexton.deciding import announcing, pruning
-from sexton.deciding.accounting import account, counted, ended
+from sexton.deciding.accounting import account, counted, ended, followed
 from sexton.deciding.conditions import conditions
 from sexton.deciding.describing import describe
 from sexton.deciding.due import Candidate, Missed, due
@@ -18,6 +18,7 @@ from sexton.deciding.edits import Change, change
 from sexton.deciding.naming import run_name
 from sexton.deciding.overlap import blocker
 from sexton.deciding.progress import floor, handled, overruled, passed, recorded, unrecorded
+from sexton.deciding.retrying import due_retries, next_retry
 from sexton.deciding.steps import (
     DeleteJob,
     DeleteRecord,
@@ -29,8 +30,9 @@ from sexton.deciding.steps import (
     StartJob,
     Step,
     StoreStatus,
+    SupersedeRun,
 )
-from sexton.deciding.view import Origin, RunView, View, Window
+from sexton.deciding.view import EndedRecord, Origin, RunView, View, Window
 
 AT_ONCE = 20
 """How many Jobs, and how many records, are deleted between two decisions."""
@@ -56,6 +58,7 @@ def decide(view: View, *, now: datetime) -> Plan:
         steps += (step for step in _fire(view, now=now) if _is_certain(view, step))
     elif changed.backlog is not None and view.certain:
         steps.append(_record_missed(view, changed.backlog, now=now))
+    steps += (step for step in due_retries(view, now=now) if _is_certain(view, step))
     steps += (RecordJob(job=job) for job in unrecorded(view, now=now))
     steps += (RecordJob(job=job, instead_of=run) for job, run in overruled(view))
     steps += _ends(view, now=now)
@@ -185,13 +188,20 @@ def _joined(run: RunView, window: Window) -> Window:
     return Window(count=run.window.count + window.count, first=run.window.first, last=window.last)
 
 
-def _ends(view: View, *, now: datetime) -> Iterator[EndRun]:
+def _ends(view: View, *, now: datetime) -> Iterator[EndRun | SupersedeRun]:
+    follows = followed(view)
+    waits = {each.successor for each in follows}
+    yield from (
+        SupersedeRun(run=each.run, successor=each.successor) for each in follows if counted(view, each)
+    )
     for each in ended(view, now=now):
-        if counted(view, each):
+        # A successor that has ended would no longer show that its predecessor was followed.
+        if counted(view, each) and each.run.name not in waits:
             yield EndRun(
                 run=each.run,
                 phase=each.phase,
                 end=each.end,
+                next_attempt_time=each.next_attempt_time,
                 announcement=announcing.run_ended(each),
             )
 
@@ -201,6 +211,8 @@ def _deletions(view: View, *, now: datetime) -> Iterator[DeleteJob | DeleteRecor
     # Few at once, so that a long row of deletions does not hold up what is due meanwhile.
     yield from (DeleteJob(job=job, orphan=False) for job in pruning.expired(view, now=now)[:AT_ONCE])
     yield from (DeleteRecord(record=record) for record in pruning.expired_records(view, now=now)[:AT_ONCE])
+    for run in pruning.expired_dead_letters(view, now=now)[:AT_ONCE]:
+        yield DeleteRecord(record=EndedRecord.of(run), announcement=announcing.dead_letter_dropped(run))
     adoptable = {job.name for job in unrecorded(view, now=now)}
     for job in view.jobs.values():
         known = job.name in view.runs or job.name in adoptable
@@ -254,7 +266,7 @@ def _differs(stored: ScheduleStatus, desired: ScheduleStatus, *, followed: bool)
 
 
 def _wake_at(view: View, *, now: datetime) -> datetime | None:
-    moments = [pruning.next_expiry(view, now=now)]
+    moments = [pruning.next_expiry(view, now=now), next_retry(view, now=now)]
     if not view.clocks_agree:
         moments.append(now + CLOCKS_AGAIN)
     if view.timetable is not None and view.actionable:

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from sexton.api.run import Phase
 from sexton.api.schedule import ConcurrencyPolicy
+from sexton.deciding.retrying import expired
 from sexton.deciding.view import JobEnd, RunView, View
 
 
@@ -19,6 +20,14 @@ def end_of(view: View, run: RunView, *, now: datetime) -> JobEnd | None:
     """
     if run.phase is Phase.PENDING:
         return JobEnd(succeeded=False, at=run.created_at, reason=run.reason, message=run.message)
+    if run.phase is Phase.AWAITING_RETRY and expired(view, run, now=now):
+        return JobEnd(
+            succeeded=False,
+            at=run.completion_time or now,
+            reason="StartingDeadlineExceeded",
+            message=f"no next attempt could be started within startingDeadlineSeconds, after: {run.message}",
+            exit_code=run.exit_code,
+        )
     if run.phase is not Phase.RUNNING:
         return None
     job = view.jobs.get(run.name)

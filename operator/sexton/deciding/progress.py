@@ -9,6 +9,7 @@ from datetime import datetime
 
 from sexton.api.schedule_status import ScheduleStatus
 from sexton.deciding.naming import run_name
+from sexton.deciding.retrying import is_retry_of_ours
 from sexton.deciding.view import JobView, RunView, View
 
 
@@ -71,13 +72,17 @@ def handled(view: View, *, now: datetime) -> datetime:
 def unrecorded(view: View, *, now: datetime) -> Iterator[JobView]:
     """Yield the Jobs that are to be given a record: those that a process started and died.
 
-    Only a Job whose name can be recomputed, and which is a first attempt beyond the recorded cursor, is one. A Job
-    without a record behind the cursor had one, which was pruned or deleted.
+    Only a Job whose name can be recomputed, and which is a first attempt beyond the recorded cursor or the retry that
+    a failed attempt waits for, is one. Any other Job without a record had one, which was pruned or deleted.
     """
     cursor = recorded(view, now=now)
     for job in view.jobs.values():
         origin = job.origin
-        if job.name in view.runs or origin.manual or origin.attempt != 1:
+        if job.name in view.runs or origin.manual:
+            continue
+        if origin.attempt > 1:
+            if is_retry_of_ours(view, job.name, origin):
+                yield job
             continue
         expected = run_name(
             schedule=view.name, uid=view.uid, scheduled_time=origin.scheduled_time, attempt=origin.attempt

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sexton.api.schedule import (
+    DEFAULT_DEAD_LETTERS_HISTORY_LIMIT,
     DEFAULT_FAILED_JOBS_HISTORY_LIMIT,
     DEFAULT_RUNS_HISTORY_LIMIT,
     DEFAULT_SUCCESSFUL_JOBS_HISTORY_LIMIT,
 )
+from sexton.deciding.accounting import dead_letters
 from sexton.deciding.progress import passed, unrecorded
-from sexton.deciding.view import EndedRecord, JobEnd, JobView, View
+from sexton.deciding.view import EndedRecord, JobEnd, JobView, RunView, View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,23 +60,46 @@ def _accounted_for(view: View, job: JobView) -> bool:
 
 
 def record_expiries(view: View) -> Iterator[tuple[EndedRecord, datetime]]:
-    """Yield the ended records that are beyond their limit, with the time of their going.
+    """Yield the ended records that are beyond their limit, with the time of their going; chains go whole.
 
-    The one that the cursor stands on stays: it may have to account for the next occurrences too.
+    A window that the cursor stands on stays: it may have to account for the next occurrences too.
     """
     limit = view.spec.runs_history_limit if view.spec else DEFAULT_RUNS_HISTORY_LIMIT
     cursor = view.status.last_handled_time
+    open_chains = {run.delivery_id for run in view.runs.values() if run.window is None}
+    newest_first = sorted(view.history, key=lambda each: (each.last_instant, each.name), reverse=True)
     kept = {True: 0, False: 0}
-    for record in sorted(view.history, key=lambda each: (each.last_instant, each.name), reverse=True):
-        kept[record.did_not_run] += 1
-        accounted_for = cursor is not None and record.last_instant < cursor and record.name not in view.jobs
-        if kept[record.did_not_run] > limit and accounted_for:
-            yield record, record.ended_at + view.settings.name_kept
+    for delivery_id, chain in _chains(newest_first):
+        kind = chain[0].did_not_run
+        stays = kept[kind] < limit
+        kept[kind] += len(chain)
+        last_instant = max(each.last_instant for each in chain)
+        passed_by = cursor is not None and (last_instant < cursor or (last_instant == cursor and not kind))
+        accounted_for = passed_by and not any(each.name in view.jobs for each in chain)
+        if not stays and accounted_for and delivery_id not in open_chains:
+            at = max(each.ended_at for each in chain) + view.settings.name_kept
+            yield from ((each, at) for each in chain)
+
+
+def _chains(newest_first: list[EndedRecord]) -> Iterator[tuple[str, list[EndedRecord]]]:
+    chains: dict[str, list[EndedRecord]] = {}
+    for record in newest_first:
+        chains.setdefault(record.delivery_id, []).append(record)
+    yield from chains.items()
+
+
+def dead_letter_expiries(view: View) -> Iterator[tuple[RunView, datetime]]:
+    """Yield the dead letters beyond their limit, the oldest, with the time of their going."""
+    limit = view.spec.dead_letters_history_limit if view.spec else DEFAULT_DEAD_LETTERS_HISTORY_LIMIT
+    dead = dead_letters(view)
+    for run in dead[: max(0, len(dead) - limit)]:
+        yield run, (run.completion_time or run.created_at) + view.settings.name_kept
 
 
 def next_expiry(view: View, *, now: datetime) -> datetime | None:
     """Return when the next Job or record is to go, if it is in the future."""
-    moments = [each.at for each in expiries(view, now=now)] + [at for _, at in record_expiries(view)]
+    moments = [each.at for each in expiries(view, now=now)]
+    moments += [at for _, at in (*record_expiries(view), *dead_letter_expiries(view))]
     return min((moment for moment in moments if moment > now), default=None)
 
 
@@ -91,3 +116,10 @@ def expired_records(view: View, *, now: datetime) -> list[EndedRecord]:
     if not view.clocks_agree:
         return []
     return [record for record, at in record_expiries(view) if at <= now][::-1]
+
+
+def expired_dead_letters(view: View, *, now: datetime) -> list[RunView]:
+    """Return the dead letters to delete now, the oldest first; none by a clock that may be wrong."""
+    if not view.clocks_agree:
+        return []
+    return [run for run, at in dead_letter_expiries(view) if at <= now]

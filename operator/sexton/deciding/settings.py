@@ -14,6 +14,15 @@ class Settings:
     name_kept: timedelta = timedelta(minutes=10)
     """How long after its end a Job or a record is kept at least, so that a late second leader finds the name taken."""
 
+    max_attempts: int = 3
+    """How many attempts an occurrence gets in all, unless its Schedule says otherwise."""
+
+    initial_delay: timedelta = timedelta(seconds=1)
+    """How long after the first attempt's end the second starts; each further delay is twice the one before."""
+
+    max_delay: timedelta = timedelta(hours=1)
+    """The longest delay between two attempts."""
+
     next_times: int = 5
     """How many coming instants the status lists."""
 

@@ -81,7 +81,17 @@ class EndRun:
     run: RunView
     phase: Phase
     end: JobEnd
+    next_attempt_time: datetime | None
+    """When the next attempt is due, if there is to be one."""
     announcement: Announcement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SupersedeRun:
+    """Write into the record of a failed attempt that it has been followed by another."""
+
+    run: RunView
+    successor: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +108,7 @@ class DeleteRecord:
     """Delete an ended record that history no longer keeps."""
 
     record: EndedRecord
+    announcement: Announcement | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +121,17 @@ class StoreStatus:
     """Something waits for it: an edit or a pause that must be stored before anything starts under it."""
 
 
-Step = StartJob | RecordJob | RecordWindow | GrowWindow | EndRun | DeleteJob | DeleteRecord | StoreStatus
+Step = (
+    StartJob
+    | RecordJob
+    | RecordWindow
+    | GrowWindow
+    | EndRun
+    | SupersedeRun
+    | DeleteJob
+    | DeleteRecord
+    | StoreStatus
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,8 @@ class Origin:
     manual: bool
     expression: str
     time_zone: str
+    delivery_id: str | None = None
+    """The UID of the chain's first record; None in the first attempt itself, whose record is that one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +84,7 @@ class RunView:
     start_time: datetime | None = None
     completion_time: datetime | None = None
     exit_code: int | None = None
+    next_attempt_time: datetime | None = None
     window: Window | None = None
     blocked_by: str | None = None
 
@@ -89,6 +92,11 @@ class RunView:
     def last_instant(self) -> datetime:
         """The newest occurrence that the record accounts for."""
         return self.window.last if self.window else self.origin.scheduled_time
+
+    @property
+    def delivery_id(self) -> str:
+        """What identifies its chain: the UID of the first record."""
+        return self.origin.delivery_id or self.uid
 
     @property
     def scheduled(self) -> bool:
@@ -106,6 +114,20 @@ class EndedRecord:
     last_instant: datetime
     did_not_run: bool
     """It stands for times that were skipped or missed; those have a limit of their own."""
+    delivery_id: str
+    """What the attempts of a chain have in common; chains go whole."""
+
+    @classmethod
+    def of(cls, run: RunView) -> Self:
+        """Return what pruning needs to know of a record."""
+        return cls(
+            name=run.name,
+            uid=run.uid,
+            ended_at=run.completion_time or run.created_at,
+            last_instant=run.last_instant,
+            did_not_run=run.window is not None,
+            delivery_id=run.delivery_id,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -365,18 +365,6 @@ def test_names_in_snake_case_are_for_python_only() -> None:
             {"maxQueued": 5},
             f"spec.maxQueued: 5 {NOT_SUPPORTED}; use 10, or leave it out",
         ),
-        (
-            {"retry": {"maxAttempts": 3}},
-            f"spec.retry.maxAttempts: 3 {NOT_SUPPORTED}; use 1, or leave retry out altogether",
-        ),
-        (
-            {"retry": {"initialDelay": "1s"}},
-            f"spec.retry.maxAttempts: leaving it out {NOT_SUPPORTED}; use 1, or leave retry out altogether",
-        ),
-        (
-            {"deadLettersHistoryLimit": 1},
-            f"spec.deadLettersHistoryLimit: 1 {NOT_SUPPORTED}; use 100, or leave it out",
-        ),
     ],
 )
 def test_what_this_version_does_not_act_on(spec: dict[str, Any], fault: str) -> None:
@@ -390,7 +378,8 @@ def test_what_this_version_does_not_act_on(spec: dict[str, Any], fault: str) -> 
         {"catchUp": "None"},
         {"concurrencyPolicy": "Allow", "startingDeadlineSeconds": 60, "suspend": True},
         {"successfulJobsHistoryLimit": 0, "failedJobsHistoryLimit": 10},
-        {"retry": {"maxAttempts": 1, "initialDelay": "1s"}, "maxQueued": 10, "runsHistoryLimit": 0},
+        {"retry": {"maxAttempts": 5}, "maxQueued": 10, "runsHistoryLimit": 0, "deadLettersHistoryLimit": 0},
+        {"retry": {"initialDelay": "1s"}},
     ],
 )
 def test_what_this_version_acts_on(spec: dict[str, Any]) -> None:

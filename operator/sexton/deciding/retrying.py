@@ -1,0 +1,96 @@
+"""Attempts: what follows a failed one, and when; and what an attempt's end makes of its record.
+
+Attempt n+1 starts min(initialDelay · 2^(n-1), maxDelay) after the end of attempt n. Until it has been started and
+recorded, its predecessor is `AwaitingRetry`, which is stored, so that a due retry survives restarts.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from sexton.api.run import Phase, Trigger
+from sexton.deciding.naming import run_name
+from sexton.deciding.steps import StartJob
+from sexton.deciding.view import Origin, RunView, View
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """How often and how soon a failed attempt is followed by another."""
+
+    max_attempts: int
+    initial_delay: timedelta
+    max_delay: timedelta
+
+    def delay_after(self, attempt: int) -> timedelta:
+        """Return how long after the end of an attempt the next one starts."""
+        doublings = min(attempt - 1, 64)  # far past any maximum, and no overflow
+        try:
+            delay = self.initial_delay * (1 << doublings)
+        except OverflowError:
+            return self.max_delay
+        return min(delay, self.max_delay)
+
+
+def policy(view: View) -> Policy:
+    """Return the policy of a Schedule, completed by what the operator is set to."""
+    settings, own = view.settings, view.spec.retry if view.spec else None
+    return Policy(
+        max_attempts=(own and own.max_attempts) or settings.max_attempts,
+        initial_delay=own.initial_delay.delta if own and own.initial_delay else settings.initial_delay,
+        max_delay=own.max_delay.delta if own and own.max_delay else settings.max_delay,
+    )
+
+
+def successor_name(view: View, run: RunView) -> str:
+    """Return the name of the attempt after an attempt."""
+    return run_name(
+        schedule=view.name,
+        uid=view.uid,
+        scheduled_time=run.origin.scheduled_time,
+        attempt=run.origin.attempt + 1,
+    )
+
+
+def awaiting_retry(view: View) -> Iterator[RunView]:
+    """Yield the failed attempts that are to be followed by another."""
+    return (run for run in view.runs.values() if run.phase is Phase.AWAITING_RETRY)
+
+
+def expired(view: View, run: RunView, *, now: datetime) -> bool:
+    """Tell whether it is too late for the retry of a failed attempt: the deadline counts from when it was due."""
+    deadline = view.spec.starting_deadline_seconds if view.spec else None
+    if run.next_attempt_time is None or deadline is None or successor_name(view, run) in view.jobs:
+        return False
+    return (now - run.next_attempt_time) // timedelta(seconds=1) > deadline
+
+
+def due_retries(view: View, *, now: datetime) -> Iterator[StartJob]:
+    """Yield the starts of the retries that are due. A pause does not hold them up; a spec that has faults does."""
+    if not view.actionable or not view.clocks_agree:
+        return
+    for run in awaiting_retry(view):
+        name = successor_name(view, run)
+        due = run.next_attempt_time is None or run.next_attempt_time <= now
+        if due and name not in view.jobs and name not in view.runs and not expired(view, run, now=now):
+            yield StartJob(name=name, origin=_next_attempt(run))
+
+
+def is_retry_of_ours(view: View, name: str, origin: Origin) -> bool:
+    """Tell whether a Job is the retry that a failed attempt waits for."""
+    return origin.attempt > 1 and any(
+        successor_name(view, run) == name and run.origin.attempt + 1 == origin.attempt
+        for run in awaiting_retry(view)
+    )
+
+
+def next_retry(view: View, *, now: datetime) -> datetime | None:
+    """Return when the next retry is due, if it is in the future."""
+    moments = (run.next_attempt_time for run in awaiting_retry(view))
+    return min((moment for moment in moments if moment is not None and moment > now), default=None)
+
+
+def _next_attempt(run: RunView) -> Origin:
+    return replace(
+        run.origin, attempt=run.origin.attempt + 1, trigger=Trigger.RETRY, delivery_id=run.delivery_id
+    )
