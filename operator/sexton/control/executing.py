@@ -266,11 +266,14 @@ class Executor:
                 return True
             run = self._cache.run_seen(record)
             return run is None or run.phase is not Phase.AWAITING_RETRY
+        before = self._cache.job(uid, name)
         live = await self._read(JOBS, namespace, name)
         if live is None or owner_uid(live) != uid:
             self._cache.job_gone(uid, name)
             return True
         job = self._cache.job_seen(live)
+        if before is not None and before.end is not None:
+            return False  # that was known: what blocks is the retry that is going to follow
         return job is None or job.end is not None
 
     async def _found_one_to_join(self, entry: Entry) -> bool:

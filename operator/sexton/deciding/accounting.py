@@ -6,7 +6,7 @@ write that notes the run's UID in ``uncounted``, where it stays until the run's 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sexton.api.run import Phase
@@ -19,9 +19,9 @@ from sexton.api.schedule_status import (
     ScheduleStatus,
 )
 from sexton.api.times import short_duration
-from sexton.deciding.overlap import end_of
+from sexton.deciding.overlap import end_of, is_in_flight
 from sexton.deciding.progress import recorded, tail
-from sexton.deciding.retrying import awaiting_retry, policy, successor_name
+from sexton.deciding.retrying import awaiting_retry, kept_dead_letters, outcome, policy, successor_name
 from sexton.deciding.view import JobEnd, RunView, View
 
 
@@ -65,19 +65,9 @@ def ended(view: View, *, now: datetime) -> list[Ended]:
 
 
 def _ended(view: View, run: RunView, end: JobEnd) -> Ended:
-    """Say what becomes of a record. What the counters were told stays so, though the spec was edited since."""
-    retries = policy(view)
-    if end.succeeded:
-        phase = Phase.SUCCEEDED
-    elif run.phase is not Phase.AWAITING_RETRY and run.origin.attempt < retries.max_attempts:
-        phase = Phase.AWAITING_RETRY
-    else:
-        phase = Phase.DEAD_LETTERED
-    if run.phase is not Phase.AWAITING_RETRY and run.uid in view.status.uncounted:
-        told = (each.outcome for each in view.status.recent_runs if each.name == run.name)
-        phase = next(told, phase)
+    phase = outcome(view, run, end)
     waits = phase is Phase.AWAITING_RETRY
-    following = end.at + retries.delay_after(run.origin.attempt) if waits else None
+    following = end.at + policy(view).delay_after(run.origin.attempt) if waits else None
     return Ended(run=run, end=end, phase=phase, next_attempt_time=following)
 
 
@@ -121,7 +111,7 @@ def account(view: View, *, now: datetime) -> ScheduleStatus:
                 status.last_failed_time, *(each.end.at for each in new_ends if _failed(each))
             ),
             "consecutive_failures": _consecutive_failures(status.consecutive_failures, new_ends),
-            "dead_letters": len(dead_letters(view)),
+            "dead_letters": len(dead_letters(view, ends)),
             **_in_flight(view, now=now),
         }
     )
@@ -176,20 +166,17 @@ def _consecutive_failures(before: int, new_ends: list[Ended]) -> int:
     return before
 
 
-def dead_letters(view: View) -> list[RunView]:
-    """Return the dead letters that are kept, oldest first."""
-    dead = (run for run in view.runs.values() if run.phase is Phase.DEAD_LETTERED)
-    return sorted(dead, key=lambda run: (run.completion_time or run.created_at, run.name))
+def dead_letters(view: View, ends: list[Ended]) -> list[RunView]:
+    """Return the dead letters, those that are just becoming one included, oldest first."""
+    return kept_dead_letters(view) + [
+        replace(each.run, message=each.end.message) for each in ends if each.phase is Phase.DEAD_LETTERED
+    ]
 
 
 def _in_flight(view: View, *, now: datetime) -> Mapping[str, object]:
     """Return the fields of the status that say what is in flight."""
     running = sorted(
-        (
-            run
-            for run in view.runs.values()
-            if not run.phase.ended and run.phase is not Phase.REQUESTED and end_of(view, run, now=now) is None
-        ),
+        (run for run in view.runs.values() if not run.phase.ended and is_in_flight(view, run, now=now)),
         key=lambda run: (run.created_at, run.name),
     )
     return {
@@ -207,7 +194,7 @@ def _active(view: View, run: RunView) -> ActiveRun:
         scheduled_time=run.origin.scheduled_time,
         trigger=run.origin.trigger,
         attempt=run.origin.attempt,
-        phase=run.phase,
+        phase=Phase.AWAITING_RETRY if job is not None and job.end is not None else run.phase,
         start_time=run.start_time,
     )
 

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from sexton.api.condition import Condition, ConditionStatus
 from sexton.api.schedule_status import ScheduleStatus
-from sexton.deciding.accounting import dead_letters
+from sexton.deciding.accounting import dead_letters, ended
 from sexton.deciding.view import RunView, View
 
 READY = "Ready"
@@ -29,7 +29,7 @@ def conditions(view: View, *, now: datetime) -> tuple[Condition, ...]:
             now=now,
         )
     )
-    dead = dead_letters(view)
+    dead = dead_letters(view, ended(view, now=now))
     fresh.append(
         _condition(
             view,

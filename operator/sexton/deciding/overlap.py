@@ -8,7 +8,7 @@ from datetime import datetime
 
 from sexton.api.run import Phase
 from sexton.api.schedule import ConcurrencyPolicy
-from sexton.deciding.retrying import expired
+from sexton.deciding.retrying import expired, outcome
 from sexton.deciding.view import JobEnd, RunView, View
 
 
@@ -42,12 +42,20 @@ def end_of(view: View, run: RunView, *, now: datetime) -> JobEnd | None:
     return job.end
 
 
+def is_in_flight(view: View, run: RunView, *, now: datetime) -> bool:
+    """Tell whether the chain of an open record goes on: its attempt runs, or will be followed by another."""
+    if run.phase is Phase.REQUESTED:
+        return False
+    end = end_of(view, run, now=now)
+    return end is None or outcome(view, run, end) is Phase.AWAITING_RETRY
+
+
 def in_flight(view: View, *, now: datetime) -> list[str]:
     """Return the names of the runs in flight, oldest first."""
     started = {
         run.name: run.created_at
         for run in view.runs.values()
-        if not run.phase.ended and run.phase is not Phase.REQUESTED and end_of(view, run, now=now) is None
+        if not run.phase.ended and is_in_flight(view, run, now=now)
     }
     for job in view.jobs.values():
         if job.end is None:

@@ -14,8 +14,8 @@ from sexton.api.schedule import (
     DEFAULT_RUNS_HISTORY_LIMIT,
     DEFAULT_SUCCESSFUL_JOBS_HISTORY_LIMIT,
 )
-from sexton.deciding.accounting import dead_letters
 from sexton.deciding.progress import passed, unrecorded
+from sexton.deciding.retrying import kept_dead_letters
 from sexton.deciding.view import EndedRecord, JobEnd, JobView, RunView, View
 
 
@@ -91,7 +91,7 @@ def _chains(newest_first: list[EndedRecord]) -> Iterator[tuple[str, list[EndedRe
 def dead_letter_expiries(view: View) -> Iterator[tuple[RunView, datetime]]:
     """Yield the dead letters beyond their limit, the oldest, with the time of their going."""
     limit = view.spec.dead_letters_history_limit if view.spec else DEFAULT_DEAD_LETTERS_HISTORY_LIMIT
-    dead = dead_letters(view)
+    dead = kept_dead_letters(view)
     for run in dead[: max(0, len(dead) - limit)]:
         yield run, (run.completion_time or run.created_at) + view.settings.name_kept
 

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from sexton.api.run import Phase, Trigger
 from sexton.deciding.naming import run_name
 from sexton.deciding.steps import StartJob
-from sexton.deciding.view import Origin, RunView, View
+from sexton.deciding.view import JobEnd, Origin, RunView, View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +55,28 @@ def successor_name(view: View, run: RunView) -> str:
 def awaiting_retry(view: View) -> Iterator[RunView]:
     """Yield the failed attempts that are to be followed by another."""
     return (run for run in view.runs.values() if run.phase is Phase.AWAITING_RETRY)
+
+
+def outcome(view: View, run: RunView, end: JobEnd) -> Phase:
+    """Return the phase that the end of an attempt gives its record.
+
+    What the counters have been told stays so, though the spec was edited since.
+    """
+    if end.succeeded:
+        return Phase.SUCCEEDED
+    if run.phase is Phase.AWAITING_RETRY:
+        return Phase.DEAD_LETTERED
+    if run.uid in view.status.uncounted:
+        told = next((each.outcome for each in view.status.recent_runs if each.name == run.name), None)
+        if told is not None:
+            return told
+    return Phase.AWAITING_RETRY if run.origin.attempt < policy(view).max_attempts else Phase.DEAD_LETTERED
+
+
+def kept_dead_letters(view: View) -> list[RunView]:
+    """Return the records that are dead letters, oldest first."""
+    dead = (run for run in view.runs.values() if run.phase is Phase.DEAD_LETTERED)
+    return sorted(dead, key=lambda run: (run.completion_time or run.created_at, run.name))
 
 
 def expired(view: View, run: RunView, *, now: datetime) -> bool:
