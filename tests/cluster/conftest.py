@@ -16,11 +16,16 @@ Report = Callable[[str], None]
 CRDS = Path(__file__).parents[2] / "crds"
 
 
+def install_definitions(cluster: ClusterAccess) -> None:
+    """Install Sexton's definitions, and wait until the API server serves them."""
+    cluster.kubectl("apply", "--server-side", "--force-conflicts", "--filename", CRDS)
+    cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "--filename", CRDS)
+
+
 @pytest.fixture(scope="session")
 def sexton_cluster(cluster: ClusterAccess) -> ClusterAccess:
     """Return the session's cluster with Sexton's definitions installed."""
-    cluster.kubectl("apply", "--server-side", "--force-conflicts", "--filename", CRDS)
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "--filename", CRDS)
+    install_definitions(cluster)
     return cluster
 
 

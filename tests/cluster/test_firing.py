@@ -12,7 +12,7 @@ from sexton.deciding import Settings
 def test_a_run_from_fire_to_record(world: World) -> None:
     """The Job, its record and the status agree on everything that a run knows."""
     world.operator()
-    name = world.apply("greeting")
+    name = world.apply("greeting", concurrencyPolicy="Allow")
     world.until_fired(name)
     run = world.until(
         "its end", lambda: next((r for r in world.runs(name) if r["status"]["phase"] == "Succeeded"), None)
@@ -182,7 +182,7 @@ def test_records_are_pruned_to_their_limits(world: World) -> None:
 def test_columns_and_waiting(world: World) -> None:
     """`kubectl get` shows what a person looks for first."""
     world.operator()
-    name = world.apply("shown")
+    name = world.apply("shown", concurrencyPolicy="Allow")
     world.until("a success", lambda: world.counter(name, "succeeded") >= 1)
     header, row = world.kubectl("get", "sx", name).splitlines()
     assert header.split("  ")[0] == "NAME"

@@ -26,7 +26,7 @@ from cluster_tools.processes import PROC, living_processes
 from cluster_tools.sweeping import sweep_abandoned
 from cluster_tools.waiting import wait_for
 
-SECONDS = 30.0
+SECONDS = 90.0
 HARDENED = {
     "runAsUser": 65532,
     "runAsNonRoot": True,

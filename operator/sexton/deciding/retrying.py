@@ -89,7 +89,7 @@ def expired(view: View, run: RunView, *, now: datetime) -> bool:
 
 def due_retries(view: View, *, now: datetime) -> Iterator[StartJob]:
     """Yield the starts of the retries that are due. A pause does not hold them up; a spec that has faults does."""
-    if not view.actionable or not view.clocks_agree:
+    if view.spec is None or not view.clocks_agree:
         return
     for run in awaiting_retry(view):
         name = successor_name(view, run)

@@ -81,9 +81,9 @@ class EndRun:
     run: RunView
     phase: Phase
     end: JobEnd
-    next_attempt_time: datetime | None
-    """When the next attempt is due, if there is to be one."""
     announcement: Announcement
+    next_attempt_time: datetime | None = None
+    """When the next attempt is due, if there is to be one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

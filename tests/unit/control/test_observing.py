@@ -165,5 +165,5 @@ def test_which_records_are_open() -> None:
     """Rule: the open ScheduleRuns by field selector over selectableFields."""
     assert OPEN_RUNS == {
         "fieldSelector": "status.phase!=Succeeded,status.phase!=Failed,status.phase!=Skipped,status.phase!=Missed,"
-        "status.phase!=Replaced,status.phase!=DeadLettered"
+        "status.phase!=Replaced"
     }

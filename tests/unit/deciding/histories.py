@@ -161,6 +161,8 @@ acts: st.SearchStrategy[Act] = st.one_of(
     st.builds(Edited, st.just("suspend"), st.booleans()),
     st.builds(Edited, st.just("successful_jobs_history_limit"), st.integers(0, 1)),
     st.builds(Edited, st.just("runs_history_limit"), st.integers(0, 1)),
+    st.builds(Edited, st.just("dead_letters_history_limit"), st.integers(0, 1)),
+    st.builds(Edited, st.just("retry"), st.sampled_from([None, {"max_attempts": 1}, {"max_attempts": 2}])),
     st.builds(Edited, st.just("catch_up"), st.sampled_from(["Last", "None", "All"])),
     st.builds(Edited, st.just("concurrency_policy"), st.sampled_from(["Forbid", "Allow"])),
     st.builds(Broken, st.booleans()),
@@ -229,6 +231,15 @@ def histories(*, meddled: bool = False, longest: int = 10) -> st.SearchStrategy[
                 "schedule": st.sampled_from(["* * * * *", "* * * * *", "*/5 * * * *", "0 * * * *"]),
                 "catch_up": st.sampled_from(["Last", "None"]),
                 "concurrency_policy": st.sampled_from(["Forbid", "Allow"]),
+                "retry": st.sampled_from(
+                    [
+                        {"max_attempts": 1},
+                        {"max_attempts": 1},
+                        None,
+                        {"max_attempts": 2, "initial_delay": "40s"},
+                        {"initial_delay": "10s", "max_delay": "15s"},
+                    ]
+                ),
                 "starting_deadline_seconds": st.sampled_from([None, None, None, 0, 30, 600]),
             }
         ),

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
+from sexton.api.run import Phase
 from sexton.deciding import Plan, decide
 from sexton.deciding.searching import beyond_the_cursor
 from sexton.deciding.steps import RecordWindow, Step, StoreStatus
@@ -110,7 +111,7 @@ class Process:
         """See every open record; of the others, forget those that no decision needs, as `control/cache.py` does."""
         cursor = self._world.status.last_handled_time
         for name, run in self._world.runs.items():
-            if not run.phase.ended:
+            if not run.phase.ended or run.phase is Phase.DEAD_LETTERED:
                 self._known.add(name)
             elif run.window is None or (cursor is not None and run.last_instant < cursor):
                 self._known.discard(name)

@@ -165,7 +165,11 @@ def test_what_recent_runs_tell() -> None:
     view = schedule(handled="10:10", runs=[begun, skipped], jobs=[failure])
     skip, run_ = step(decide(view, now=at("10:11")), StoreStatus).status.recent_runs
     assert (skip.outcome, skip.count, skip.reason, skip.duration) == (Phase.SKIPPED, 2, "RunInFlight", None)
-    assert (run_.outcome, run_.duration, run_.reason) == (Phase.FAILED, "2m59s", "BackoffLimitExceeded")
+    assert (run_.outcome, run_.duration, run_.reason) == (
+        Phase.AWAITING_RETRY,
+        "2m59s",
+        "BackoffLimitExceeded",
+    )
     assert (run_.start_time, run_.completion_time) == (at("10:00:01"), at("10:03"))
     assert len(run_.message or "") <= 256
 

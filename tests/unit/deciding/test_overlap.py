@@ -34,9 +34,14 @@ IN_FLIGHT: dict[str, tuple[list[JobView], list[RunView], str | None]] = {
         name_of("09:55"),
     ),
     "a Job that has ended, though its record is open": ([job("10:00", ended="10:04")], [run("10:00")], None),
-    "an open record whose Job was deleted": ([], [run("10:00")], None),
-    "an open record whose Job was refused": ([], [run("10:00", Phase.PENDING, reason="JobRefused")], None),
-    "a chain that waits for its next attempt": ([], [run("10:00", Phase.AWAITING_RETRY)], name_of("10:00")),
+    "a chain that goes on, its Job was deleted": ([], [run("10:00")], name_of("10:00")),
+    "a chain that goes on, its Job was refused": (
+        [],
+        [run("10:00", Phase.PENDING, reason="JobRefused")],
+        name_of("10:00"),
+    ),
+    "a chain that waits for its retry": ([], [run("10:00", Phase.AWAITING_RETRY)], name_of("10:00")),
+    "a dead letter is not in flight": ([], [run("10:00", Phase.DEAD_LETTERED)], None),
     "a window's record is not in flight": ([], [window("09:55", "10:00", count=2, phase=Phase.MISSED)], None),
 }
 

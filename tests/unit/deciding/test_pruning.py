@@ -152,6 +152,7 @@ def recorded(scheduled: str, *, did_not_run: bool = False, ended: str | None = N
         ended_at=at(ended or scheduled),
         last_instant=at(scheduled),
         did_not_run=did_not_run,
+        delivery_id=f"run-{scheduled}",
     )
 
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from sexton.api.faults import Fault
 from sexton.api.recurrence import observed_timing_of
-from sexton.api.run import Phase
+from sexton.api.run import Phase, Trigger
 from sexton.api.schedule import CatchUp, ConcurrencyPolicy
 from sexton.api.schedule_status import ObservedTiming, ScheduleStatus
 from sexton.api.supported import not_supported
@@ -29,6 +29,7 @@ from sexton.deciding.steps import (
     StartJob,
     Step,
     StoreStatus,
+    SupersedeRun,
 )
 from sexton.deciding.view import Edits
 from unit.deciding.views import NAME, NAMESPACE, UID, spec_of, timetable_of
@@ -82,6 +83,10 @@ class World:
     """Occurrences whose only traces people have deleted before the cursor was stored: they may be claimed again."""
     meddled: bool = False
     """Whether people have deleted anything: counts no longer tell the whole then."""
+    retried: int = 0
+    dead: int = 0
+    allowed_before: bool = False
+    """Whether runs were once allowed to overlap, so that chains may go on beside one another."""
     caught_up: int = 0
     """How many runs were started late."""
     writes: int = 0
@@ -89,6 +94,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.fields = {"suspend": False, **self.fields}
+        self.allowed_before = self.fields.get("concurrency_policy") == ConcurrencyPolicy.ALLOW
         self.spec = spec_of(**self.fields)  # type: ignore[arg-type]
         self.created_at = self.now.replace(microsecond=0)
         self.edits = dict.fromkeys(TIMING_FIELDS, self.created_at)
@@ -121,15 +127,9 @@ class World:
             jobs=dict(self.jobs),
             runs={name: self.runs[name] for name in known if name in self.runs},
             history=[
-                EndedRecord(
-                    name=run.name,
-                    uid=run.uid,
-                    ended_at=run.completion_time or run.created_at,
-                    last_instant=run.last_instant,
-                    did_not_run=run.window is not None,
-                )
+                EndedRecord.of(run)
                 for run in self.runs.values()
-                if run.phase.ended
+                if run.phase.ended and run.phase is not Phase.DEAD_LETTERED
             ],
             clocks_agree=clocks_agree,
         )
@@ -166,6 +166,7 @@ class World:
             if key in TIMING_FIELDS and self.fields.get(key) != value:
                 self.edits[key] = self.timing_edited = stamp
         self.fields |= changes
+        self.allowed_before |= self.fields.get("concurrency_policy") == ConcurrencyPolicy.ALLOW
         self.spec = spec_of(**self.fields)  # type: ignore[arg-type]
 
     def breaks(self, *, broken: bool) -> None:
@@ -220,6 +221,8 @@ class World:
                 return self._grow_window(step)
             case EndRun():
                 return self._end_run(step)
+            case SupersedeRun():
+                return self._supersede(step)
             case DeleteJob():
                 return self._delete_job(step, now=now)
             case DeleteRecord():
@@ -259,6 +262,8 @@ class World:
             assert lateness < timedelta(seconds=spec.starting_deadline_seconds + 1), "startingDeadlineSeconds"
         if spec.concurrency_policy is ConcurrencyPolicy.FORBID:
             assert not self.live(), "Forbid never has two in flight"
+            waiting = [run for run in self.runs.values() if run.phase is Phase.AWAITING_RETRY]
+            assert not waiting, "a chain is in flight until it has ended"
         unrecorded = [
             job.name
             for job in self.jobs.values()
@@ -266,11 +271,31 @@ class World:
         ]
         assert not unrecorded or self.meddled, "the next start waits for the record of the one before"
 
+    def _check_retry(self, step: StartJob, *, now: datetime) -> None:
+        origin = step.origin
+        (before,) = (
+            run
+            for run in self.runs.values()
+            if run.phase is Phase.AWAITING_RETRY
+            and (run.origin.scheduled_time, run.origin.attempt + 1) == (origin.scheduled_time, origin.attempt)
+        )
+        assert not self.broken, "a retry uses the template as it is, so there must be one"
+        assert origin.trigger is Trigger.RETRY
+        assert origin.delivery_id == (before.origin.delivery_id or before.uid), "the root's UID"
+        assert before.next_attempt_time is not None
+        assert before.next_attempt_time <= now, "a retry is never early"
+        assert step.name not in self.runs
+        if self.spec.concurrency_policy is ConcurrencyPolicy.FORBID and not self.allowed_before:
+            assert not self.live(), "Forbid never has two in flight"
+
     def _start(self, step: StartJob, *, now: datetime) -> str | None:
-        self._check_start(step, now=now)
         assert step.name not in self.jobs, "never two Jobs for one (uid, instant, attempt)"
-        self._claim(step.origin.scheduled_time, "fired")
-        self.caught_up += step.origin.caught_up
+        if step.origin.attempt > 1:
+            self._check_retry(step, now=now)
+        else:
+            self._check_start(step, now=now)
+            self._claim(step.origin.scheduled_time, "fired")
+            self.caught_up += step.origin.caught_up
         if self.refuses_jobs:
             return self._create(
                 RunView(
@@ -362,15 +387,31 @@ class World:
         stored = self.runs.get(step.run.name)
         if stored is not None and stored.resource_version == step.run.resource_version:
             assert not stored.phase.ended
-            assert stored.uid in self.status.uncounted, "an end is counted before its record says so"
+            gives_up = stored.phase is Phase.AWAITING_RETRY
+            note = f"{stored.uid}/expired" if gives_up else stored.uid
+            assert note in self.status.uncounted, "an end is counted before its record says so"
+            assert (step.next_attempt_time is not None) == (step.phase is Phase.AWAITING_RETRY)
             assert self._cursor >= stored.last_instant, "the cursor is stored before the end"
             self.runs[stored.name] = replace(
                 stored,
                 resource_version=self._next_serial(),
                 phase=step.phase,
                 completion_time=step.end.at,
+                next_attempt_time=step.next_attempt_time,
             )
-            self.ends.append(step.phase is Phase.SUCCEEDED)
+            if not gives_up:
+                self.ends.append(step.phase is Phase.SUCCEEDED)
+            self.dead += step.phase is Phase.DEAD_LETTERED
+        return step.run.name
+
+    def _supersede(self, step: SupersedeRun) -> str:
+        stored = self.runs.get(step.run.name)
+        if stored is not None and stored.resource_version == step.run.resource_version:
+            assert stored.phase is Phase.AWAITING_RETRY
+            assert step.successor in self.runs, "Failed once its successor exists"
+            assert f"{stored.uid}/followed" in self.status.uncounted, "a retry is counted first"
+            self.runs[stored.name] = replace(stored, resource_version=self._next_serial(), phase=Phase.FAILED)
+            self.retried += 1
         return step.run.name
 
     def _delete_job(self, step: DeleteJob, *, now: datetime) -> str | None:
@@ -390,10 +431,17 @@ class World:
         if run is None:
             return
         assert run.phase.ended, "no record is deleted before its end is stored"
-        assert self._cursor > run.last_instant, "nor before the cursor is, and never the one that may grow"
+        assert self._cursor >= run.last_instant, "nor before the cursor is"
+        assert self._cursor > run.last_instant or run.window is None, "and never the one that may grow"
         assert run.completion_time is not None
         assert now >= run.completion_time + Settings().name_kept, "nor within 10 minutes"
         assert run.name not in self.jobs, "nor before its Job"
+        if run.phase is Phase.DEAD_LETTERED:
+            dead = [each for each in self.runs.values() if each.phase is Phase.DEAD_LETTERED]
+            assert len(dead) >= self.spec.dead_letters_history_limit, "dead letters stay up to their limit"
+            return
+        chain = [each for each in self.runs.values() if each.delivery_id == run.delivery_id]
+        assert all(each.phase.ended for each in chain), "nor while its chain goes on"
         alike = [
             each
             for each in self.runs.values()
@@ -412,12 +460,14 @@ class World:
             passed = [each for each in self.claims if self._cursor < each <= cursor]
             unrecorded = [each for each in passed if each not in recorded]
             assert not unrecorded, "a write of the cursor never passes a record that is not stored"
-        noted = set(after.uncounted) - set(before.uncounted)
+        noted = {note for note in set(after.uncounted) - set(before.uncounted) if "/" not in note}
         moved = (after.counters.succeeded + after.counters.failed) - (
             before.counters.succeeded + before.counters.failed
         )
         assert moved == len(noted), "a run's UID is noted in the same write that counts it"
-        instants = [run.scheduled_time for run in after.recent_runs if run.scheduled_time is not None]
+        instants = [
+            (run.scheduled_time, run.attempt) for run in after.recent_runs if run.scheduled_time is not None
+        ]
         assert all(newer > older for newer, older in pairwise(instants)), "recent runs: newest first"
         if (before.observed_timing, before.floor_time) != (after.observed_timing, after.floor_time):
             assert after.floor_time is not None
@@ -445,14 +495,19 @@ class World:
             assert run, "a live Job has a record"
             assert run.phase is Phase.RUNNING, "and an open one"
         for run in self.runs.values():
-            if not run.phase.ended:
+            if run.phase is Phase.AWAITING_RETRY:
+                assert run.next_attempt_time is not None
+                assert self.broken or run.next_attempt_time > now, "a retry that is due is started"
+            elif not run.phase.ended:
                 assert run.name in {job.name for job in self.live()}, "none stays open for ever"
         if not self.meddled:
             self._audit_counts()
 
     def _audit_counts(self) -> None:
         outcomes = [claims[0] for claims in self.claims.values() if claims]
-        assert self.status.counters.model_dump(exclude={"retried", "dead_lettered"}) == {
+        assert self.status.counters.model_dump() == {
+            "retried": self.retried,
+            "dead_lettered": self.dead,
             "fired": outcomes.count("fired"),
             "skipped_overlaps": outcomes.count("Skipped"),
             "missed": outcomes.count("Missed"),
