@@ -143,7 +143,8 @@ def enough_runs(cluster: Cluster) -> bool:
         item["metadata"]["name"]: item.get("status", {})
         for item in cluster.get("sx", "--namespace", NAMESPACE)["items"]
     }
-    return count(status["greeting"], "succeeded") >= RUNS_SHOWN and count(status["failing"], "failed") >= 1
+    shown = count(status["greeting"], "succeeded") >= RUNS_SHOWN
+    return shown and count(status["failing"], "deadLettered") >= 1
 
 
 def count(status: dict[str, Any], counter: str) -> int:

@@ -50,6 +50,33 @@ NameKept = Annotated[
         help="Seconds for which an ended Job is kept at least, so that a late second operator finds its name taken.",
     ),
 ]
+MaxAttempts = Annotated[
+    int,
+    typer.Option(
+        envvar="SEXTON_MAX_ATTEMPTS",
+        min=1,
+        max=100,
+        help="Attempts in all, where a Schedule does not say otherwise.",
+    ),
+]
+InitialDelay = Annotated[
+    float,
+    typer.Option(
+        envvar="SEXTON_INITIAL_DELAY_SECONDS",
+        min=0.001,
+        max=86_400,
+        help="Seconds from the first attempt's end to the second, where a Schedule does not say otherwise.",
+    ),
+]
+MaxDelay = Annotated[
+    float,
+    typer.Option(
+        envvar="SEXTON_MAX_DELAY_SECONDS",
+        min=0.001,
+        max=86_400,
+        help="The longest delay between two attempts in seconds, where a Schedule does not say otherwise.",
+    ),
+]
 Relist = Annotated[
     float,
     typer.Option(
@@ -69,6 +96,9 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter an option, which Typer passes
     request_timeout: Timeout = 10.0,
     name_kept: NameKept = 600.0,
     relist: Relist = 300.0,
+    max_attempts: MaxAttempts = 3,
+    initial_delay: InitialDelay = 1.0,
+    max_delay: MaxDelay = 3600.0,
 ) -> None:
     """Run the operator: start the Jobs of Schedules on time, and keep the account of them."""
     from sexton.control.operating import Options, PartDied, operate
@@ -85,7 +115,12 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter an option, which Typer passes
         request_timeout_seconds=request_timeout,
         health_address=health_address,
         pace=Pace(relist=relist),
-        settings=Settings(name_kept=timedelta(seconds=name_kept)),
+        settings=Settings(
+            name_kept=timedelta(seconds=name_kept),
+            max_attempts=max_attempts,
+            initial_delay=timedelta(seconds=initial_delay),
+            max_delay=timedelta(seconds=max_delay),
+        ),
     )
     try:
         asyncio.run(operate(options))

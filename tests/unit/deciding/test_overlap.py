@@ -40,7 +40,11 @@ IN_FLIGHT: dict[str, tuple[list[JobView], list[RunView], str | None]] = {
         [run("10:00", Phase.PENDING, reason="JobRefused")],
         name_of("10:00"),
     ),
-    "a chain that waits for its retry": ([], [run("10:00", Phase.AWAITING_RETRY)], name_of("10:00")),
+    "a chain that waits for its retry": (
+        [],
+        [replace(run("10:00", Phase.AWAITING_RETRY), next_attempt_time=at("11:00"))],
+        name_of("10:00"),
+    ),
     "a dead letter is not in flight": ([], [run("10:00", Phase.DEAD_LETTERED)], None),
     "a window's record is not in flight": ([], [window("09:55", "10:00", count=2, phase=Phase.MISSED)], None),
 }
