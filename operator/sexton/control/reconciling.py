@@ -12,7 +12,7 @@ from sexton.control.cache import Cache, Entry
 from sexton.control.executing import Executor
 from sexton.control.probing import probe
 from sexton.control.queue import WorkQueue
-from sexton.deciding import decide
+from sexton.deciding import Plan, decide
 from sexton.deciding.steps import Step, StoreStatus
 from sexton.kube.client import KubeClient
 from sexton.kube.clock import Clock
@@ -83,14 +83,19 @@ class Reconciler:
             before = steps
             fault = await self._perform(entry, steps) if steps else None
             if fault is not None:
+                # What is refused must not make the next start late: it comes by its instant, not by the retry.
+                self._wake_for(uid, plan)
                 raise fault
             if not steps and entry.history_wanted:
                 await self._executor.load_history(entry)
             elif not steps:
-                if plan.wake_at is not None:
-                    self._queue.wake_at(uid, plan.wake_at)
+                self._wake_for(uid, plan)
                 return
         raise NoProgress(f"no end of steps after {before}")
+
+    def _wake_for(self, uid: str, plan: Plan) -> None:
+        if plan.wake_at is not None:
+            self._queue.wake_at(uid, plan.wake_at)
 
     async def _prepare(self, entry: Entry) -> None:
         """Read what a decision needs to know and no watch shows."""
