@@ -82,11 +82,25 @@ def _unknown(obj: Mapping[str, Any], spec: type[Model]) -> Iterator[Fault]:
     yield from unknown_fields(spec, obj.get(_SPEC), path=_SPEC)
 
 
+def _text_faults(metadata: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield the labels and annotations that are no texts, as an unquoted true or 5 in YAML is."""
+    for field in ("labels", "annotations"):
+        values = metadata.get(field)
+        path = child("metadata", field)
+        if values is not None and not isinstance(values, Mapping):
+            yield Fault(path, f"must be an object of names and texts, not {shown(values)}")
+            continue
+        for key, value in (values or {}).items():
+            if not isinstance(value, str) and value is not None:
+                yield Fault(f"{path}[{key}]", f"must be a text, not {shown(value)}: put quotes around it")
+
+
 def _metadata_faults(obj: Mapping[str, Any]) -> Iterator[Fault]:
     metadata = obj.get("metadata")
     if metadata is not None and not isinstance(metadata, Mapping):
         yield Fault("metadata", f"must be an object with a name, not {shown(metadata)}")
         return
+    yield from _text_faults(metadata or {})
     name = (metadata or {}).get("name")
     if name is None and (metadata or {}).get("generateName"):
         return

@@ -103,6 +103,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter an option, which Typer passes
     """Run the operator: start the Jobs of Schedules on time, and keep the account of them."""
     from sexton.control.operating import Options, PartDied, operate
     from sexton.deciding import Settings
+    from sexton.kube.errors import NotConfigured
     from sexton.kube.watching import Pace
 
     if namespace and all_namespaces:
@@ -124,6 +125,9 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter an option, which Typer passes
     )
     try:
         asyncio.run(operate(options))
+    except NotConfigured as error:
+        typer.echo(f"sexton: {error}", err=True)
+        sys.exit(1)
     except PartDied as error:
         typer.echo(f"sexton: {error}: {error.__cause__}", err=True)
         sys.exit(1)

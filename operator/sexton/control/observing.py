@@ -111,8 +111,10 @@ class RunsObserver:
 
     def seen(self, obj: Object) -> None:
         """Take in an open record, or a request."""
-        if self._cache.run_seen(obj) is None and is_request(obj):
+        if is_request(obj):
             self._requests.seen(obj)
+        else:
+            self._cache.run_seen(obj)
 
     def vanished(self, obj: Object) -> None:
         """Take in that a record has ended or was deleted."""

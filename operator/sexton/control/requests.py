@@ -9,7 +9,6 @@ from typing import Any
 
 from sexton.api.condition import Condition, ConditionStatus
 from sexton.api.run import Phase, ScheduleRunStatus
-from sexton.control.jobs import owner_uid
 from sexton.kube.client import KubeClient
 from sexton.kube.clock import Clock
 from sexton.kube.errors import Conflict, KubeError, NotFound
@@ -25,8 +24,8 @@ RETRY_SECONDS = 5.0
 
 
 def is_request(obj: Object) -> bool:
-    """Tell whether a record is a request: no Schedule owns it, and nobody has answered it."""
-    return owner_uid(obj) is None and not (obj.get("status") or {}).get("phase")
+    """Tell whether a record is a request that nobody has answered: what the operator writes has a phase."""
+    return not (obj.get("status") or {}).get("phase")
 
 
 class Requests:

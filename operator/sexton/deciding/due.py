@@ -103,5 +103,5 @@ def _collapsed(missed: Window, *, into: datetime) -> Missed:
     return Missed(
         window=missed,
         reason="Collapsed",
-        message=f"missed; of all that were, only the newest runs, the one of {into:%Y-%m-%dT%H:%M:%SZ}",
+        message=f"missed, and collapsed into the newer one of {into:%Y-%m-%dT%H:%M:%SZ}",
     )

@@ -16,9 +16,11 @@ from urllib.parse import urlencode
 import aiohttp
 from kubernetes.aio import config as kubernetes_config
 from kubernetes.aio.client import ApiClient, Configuration
+from kubernetes.aio.config.config_exception import ConfigException
+from yaml import YAMLError
 
 from sexton.kube.clock import Agreement, Clock
-from sexton.kube.errors import KubeError, Outage, StatusReport, answer
+from sexton.kube.errors import KubeError, NotConfigured, Outage, StatusReport, answer
 from sexton.kube.resources import Resource
 
 Object = dict[str, Any]
@@ -64,7 +66,21 @@ class KubeClient:
         """Return a client from a kubeconfig file, from the service account of the pod, or from the usual places."""
         configuration = Configuration()
         configuration.connection_pool_maxsize = connections
-        await kubernetes_config.load_config(config_file=kubeconfig, client_configuration=configuration)
+        try:
+            await kubernetes_config.load_config(config_file=kubeconfig, client_configuration=configuration)
+        except (
+            ConfigException,
+            OSError,
+            TypeError,
+            ValueError,
+            YAMLError,
+        ) as error:  # TypeError: an empty file
+            where = (
+                f"kubeconfig {kubeconfig}"
+                if kubeconfig
+                else "no --kubeconfig, $KUBECONFIG or service account"
+            )
+            raise NotConfigured(f"{where}: {error}") from error
         return cls(
             ApiClient(configuration),
             clock=clock,

@@ -11,6 +11,10 @@ class KubeError(Exception):
     """The API server did not do what it was asked."""
 
 
+class NotConfigured(KubeError):
+    """There is no way to the API server: no kubeconfig that can be used, and no service account of a pod."""
+
+
 class Outage(KubeError):
     """No answer, or one that says "not now": no connection, a time-out, 429, 5xx. Nothing has been decided.
 

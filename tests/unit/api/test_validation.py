@@ -142,6 +142,14 @@ def test_what_is_right(manifest: dict[str, Any]) -> None:
             f"{POD}: must be an object (the spec of the pod, with its containers), not a list",
         ),
         (
+            schedule() | {"metadata": {"name": "a", "labels": {"x": True}}},
+            "metadata.labels[x]: must be a text, not true: put quotes around it",
+        ),
+        (
+            schedule() | {"metadata": {"name": "a", "annotations": ["x"]}},
+            "metadata.annotations: must be an object of names and texts, not a list",
+        ),
+        (
             schedule_with_pod(containers=[{"name": "a", "image": "b", "env": {"A": "b"}}]),
             f"{POD}.containers[0].env: must be a list of variables, each with a name, not an object",
         ),

@@ -207,7 +207,7 @@ def test_what_a_miss_says() -> None:
     missed = step(decide(schedule(handled="10:00"), now=at("10:17")), RecordWindow)
     assert (missed.announcement.type, missed.announcement.reason) == (EventType.WARNING, "Missed")
     assert missed.announcement.message == missed.message
-    assert missed.message.startswith("2 runs from 2026-03-02T10:05:00Z to 2026-03-02T10:10:00Z: missed; ")
+    assert missed.message.startswith("2 runs from 2026-03-02T10:05:00Z to 2026-03-02T10:10:00Z: missed, and ")
     assert "2026-03-02T10:15:00Z" in missed.message
 
 
