@@ -46,6 +46,7 @@ IN_FLIGHT: dict[str, tuple[list[JobView], list[RunView], str | None]] = {
         name_of("10:00"),
     ),
     "a dead letter is not in flight": ([], [run("10:00", Phase.DEAD_LETTERED)], None),
+    "a request that nobody has taken up": ([], [run("10:00", Phase.REQUESTED, manual=True)], None),
     "a window's record is not in flight": ([], [window("09:55", "10:00", count=2, phase=Phase.MISSED)], None),
 }
 
@@ -181,12 +182,18 @@ def test_two_due_at_once_start_one_after_the_other() -> None:
     assert not second.origin.caught_up
 
 
+def test_a_request_that_nobody_has_taken_up_is_not_listed_as_in_flight() -> None:
+    view = schedule(handled="10:00", runs=[run("10:00", Phase.REQUESTED, manual=True)])
+    assert step(decide(view, now=at("10:01")), StoreStatus).status.in_flight == 0
+
+
 def test_the_status_lists_what_is_in_flight() -> None:
     jobs = [job(f"09:{minute:02}") for minute in range(0, 60, 5)]
     runs = [run(f"09:{minute:02}") for minute in range(0, 60, 5)]
     view = schedule(created="08:00", handled="09:55", jobs=jobs, runs=runs, concurrency_policy="Allow")
     status = step(decide(view, now=at("09:57")), StoreStatus).status
     assert status.in_flight == 12
+    assert status.recent_runs == (), "these have not ended"
     assert [active.scheduled_time for active in status.active] == [
         at("09:00") + timedelta(minutes=5 * index) for index in range(10)
     ]
