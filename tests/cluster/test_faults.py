@@ -172,7 +172,7 @@ def test_a_run_on_request_is_answered(world: World) -> None:
 def test_a_status_that_somebody_wipes(world: World) -> None:
     """The cursor is read from the records too: what has run does not run again, though its Job is long gone."""
     world.operator(settings=Settings(name_kept=timedelta(seconds=20)))
-    name = world.apply("wiped", f"{world.next_minute().minute} * * * *", successfulJobsHistoryLimit=0)
+    name = world.apply("wiped", world.once_soon(), successfulJobsHistoryLimit=0)
     world.until("the run", lambda: world.counter(name, "succeeded") == 1)
     world.until("its Job to go", lambda: not world.jobs(name))
     world.kubectl("patch", "sx", name, "--subresource=status", "--type=merge", "--patch", '{"status":null}')

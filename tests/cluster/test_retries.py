@@ -11,11 +11,6 @@ from cluster.world import Object, World, phases
 FAILS = {"command": "echo no such bucket >/dev/termination-log; exit 3", "simulated": {"exit-code": "3"}}
 
 
-def once_soon(world: World) -> str:
-    """Return an expression that fires in a minute or two, and then not for an hour."""
-    return f"{world.next_minute().minute} * * * *"
-
-
 def attempts(world: World, name: str) -> list[Object]:
     """Return the records of the attempts at a Schedule's first occurrence, the first attempt first."""
     runs = [run for run in world.runs(name) if run["status"]["phase"] not in ("Skipped", "Missed")]
@@ -30,7 +25,9 @@ def attempts(world: World, name: str) -> list[Object]:
 def test_three_attempts_and_a_dead_letter(world: World) -> None:
     """Each attempt is a Job and a record of its own; delays double; the last is a dead letter until it is deleted."""
     world.operator()
-    name = world.apply("failing", once_soon(world), retry={"initialDelay": "40s", "maxDelay": "10m"}, **FAILS)
+    name = world.apply(
+        "failing", world.once_soon(), retry={"initialDelay": "40s", "maxDelay": "10m"}, **FAILS
+    )
     chain = world.until(
         "the dead letter",
         lambda: (
@@ -71,7 +68,7 @@ def test_three_attempts_and_a_dead_letter(world: World) -> None:
 def test_a_due_retry_survives_a_restart(world: World) -> None:
     """The operator dies between two attempts: the next one starts the second, when it is due."""
     operator = world.operator()
-    name = world.apply("failing", once_soon(world), retry={"maxAttempts": 2, "initialDelay": "3m"}, **FAILS)
+    name = world.apply("failing", world.once_soon(), retry={"maxAttempts": 2, "initialDelay": "3m"}, **FAILS)
     world.until("the first attempt", lambda: phases(attempts(world, name)) == ["AwaitingRetry"])
     assert world.status(name)["inFlight"] == 1
     operator.kill()
@@ -90,7 +87,7 @@ def test_a_retry_that_succeeds(world: World) -> None:
     """The second attempt knows that it is the second; its success ends the chain."""
     world.operator()
     name = world.apply(
-        "flaky", once_soon(world), retry={"initialDelay": "5s"}, command="test $SEXTON_ATTEMPT = 2"
+        "flaky", world.once_soon(), retry={"initialDelay": "5s"}, command="test $SEXTON_ATTEMPT = 2"
     )
     world.until("success", lambda: phases(attempts(world, name)) == ["Failed", "Succeeded"])
     status = world.until(
@@ -104,7 +101,7 @@ def test_a_retry_that_succeeds(world: World) -> None:
 def test_cancelling_while_a_retry_waits(world: World) -> None:
     """Deleting the record of a failed attempt that waits for its retry cancels the chain."""
     world.operator()
-    name = world.apply("failing", once_soon(world), retry={"initialDelay": "2m"}, **FAILS)
+    name = world.apply("failing", world.once_soon(), retry={"initialDelay": "2m"}, **FAILS)
     (first,) = world.until(
         "the first attempt",
         lambda: found if phases(found := attempts(world, name)) == ["AwaitingRetry"] else None,

@@ -104,8 +104,12 @@ class World:
 
     def next_minute(self) -> datetime:
         """Return the next full minute of this world's clock that is not about to come."""
-        later = self.clock.now() + timedelta(seconds=20)
+        later = self.clock.now() + timedelta(seconds=50)
         return later.replace(second=0, microsecond=0) + timedelta(minutes=1)
+
+    def once_soon(self) -> str:
+        """Return an expression that fires within a few minutes, whatever is slow now, and then not for an hour."""
+        return f"{(self.clock.now() + timedelta(minutes=4)).minute} * * * *"
 
 
 def phases(runs: list[Object]) -> list[str]:
