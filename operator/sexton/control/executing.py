@@ -10,12 +10,10 @@ from contextlib import suppress
 from typing import Any
 
 from sexton.api import meta
-from sexton.api.run import Phase
-from sexton.api.schedule_status import ScheduleStatus
 from sexton.control.cache import Cache, Entry
 from sexton.control.events import EventPoster
-from sexton.control.failures import explained
 from sexton.control.jobs import annotations_of, build_job, owner_uid
+from sexton.control.looking import Looker
 from sexton.control.records import (
     ended_record,
     grown_window,
@@ -25,7 +23,6 @@ from sexton.control.records import (
     superseded_record,
     window_record,
 )
-from sexton.deciding import RunView
 from sexton.deciding.announcing import quota_exceeded
 from sexton.deciding.steps import (
     Announcement,
@@ -51,8 +48,7 @@ from sexton.kube.errors import (
     QuotaExceeded,
     Refused,
 )
-from sexton.kube.resources import JOBS, RUNS, SCHEDULES, Resource
-from sexton.kube.watching import PAGE
+from sexton.kube.resources import JOBS, RUNS, SCHEDULES
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +59,7 @@ class Executor:
     """Carries out steps for one Schedule at a time."""
 
     def __init__(self, client: KubeClient, *, cache: Cache, events: EventPoster, clock: Clock) -> None:
+        self.look = Looker(client, cache)
         self._client = client
         self._cache = cache
         self._events = events
@@ -95,42 +92,12 @@ class Executor:
             case StoreStatus():
                 await self._store_status(entry, step)
 
-    async def resolve_doubts(self, entry: Entry) -> None:
-        """Look up the Jobs whose creation was asked for and not answered.
-
-        One that is not there may still be created, until the server has given the request up.
-        """
-        for name, until in list(entry.doubtful.items()):
-            live = await self._read(JOBS, entry.schedule.namespace, name)
-            if live is not None:
-                self._cache.job_seen(live)
-            if live is not None or time.monotonic() >= until:
-                del entry.doubtful[name]
-
-    async def find_missing_jobs(self, entry: Entry) -> None:
-        """Look for the Jobs of open records that no watch has shown, before they are taken for deleted.
-
-        Somebody may have taken our label off one: it is in flight all the same.
-        """
-        for run in self._cache.without_job(entry.schedule.uid):
-            live = await self._read(JOBS, entry.schedule.namespace, run.name)
-            if live is not None:
-                self._cache.job_seen(live)
-
-    async def explain_failures(self, entry: Entry) -> None:
-        """Read from the pods of Jobs that have failed why they did, before their ends are written down."""
-        uid = entry.schedule.uid
-        for job, end in self._cache.unexplained(uid):
-            self._cache.explained(
-                uid, job.name, await explained(self._client, entry.schedule.namespace, job, end)
-            )
-
     async def _start(self, entry: Entry, step: StartJob) -> None:
         """Create the Job. A name that is taken by the same Job means that it was created before we died."""
         schedule = entry.schedule
         if schedule.spec is None:
             return  # it has been broken since the decision
-        if step.origin.caught_up and await self._has_a_record(entry, step.name):
+        if step.origin.caught_up and await self.look.has_a_record(entry, step.name):
             return
         body = build_job(schedule.spec, step.origin, name=step.name, schedule=schedule.name, uid=schedule.uid)
         try:
@@ -139,7 +106,7 @@ class Executor:
             entry.doubtful[step.name] = time.monotonic() + self._client.request_timeout_seconds
             raise
         except AlreadyExists as error:
-            live = await self._read(JOBS, schedule.namespace, step.name)
+            live = await self.look.read(JOBS, schedule.namespace, step.name)
             if live is None:
                 raise Outage(f"job {step.name} existed and is gone again: {error}") from error
             if not self._is_ours(entry, live, step):
@@ -166,18 +133,6 @@ class Executor:
                     "caught_up": job.origin.caught_up,
                 },
             )
-
-    async def _has_a_record(self, entry: Entry, name: str) -> bool:
-        """Look whether what seems to have been missed has been served: somebody may have cleared the cursor.
-
-        What is on time needs no look, since its Job is kept for longer than that.
-        """
-        live = await self._read(RUNS, entry.schedule.namespace, name)
-        return (
-            live is not None
-            and owner_uid(live) == entry.schedule.uid
-            and self._cache.run_seen(live) is not None
-        )
 
     def _is_ours(self, entry: Entry, job: Object, step: StartJob) -> bool:
         wanted = annotations_of(step.origin, schedule=entry.schedule.name)
@@ -220,7 +175,7 @@ class Executor:
         try:
             stored = await self._client.create(RUNS, schedule.namespace, body)
         except AlreadyExists as error:
-            live = await self._read(RUNS, schedule.namespace, name)
+            live = await self.look.read(RUNS, schedule.namespace, name)
             if live is None:
                 raise Outage(f"run {name} existed and is gone again: {error}") from error
             if owner_uid(live) != schedule.uid:
@@ -240,7 +195,9 @@ class Executor:
         return Outage(entry.record_refused)
 
     async def _record_window(self, entry: Entry, step: RecordWindow) -> None:
-        if await self._blocker_has_ended(entry, step.blocked_by) or await self._found_one_to_join(entry):
+        if await self.look.blocker_has_ended(entry, step.blocked_by) or await self.look.found_one_to_join(
+            entry
+        ):
             return
         schedule = entry.schedule
         body = window_record(step, now=self._clock.now(), schedule=schedule.name, uid=schedule.uid)
@@ -248,47 +205,10 @@ class Executor:
             self._announce(entry, step.announcement)
 
     async def _grow_window(self, entry: Entry, step: GrowWindow) -> None:
-        if await self._blocker_has_ended(entry, step.run.blocked_by):
+        if await self.look.blocker_has_ended(entry, step.run.blocked_by):
             return
         if await self._patch_record(entry, step.run.name, grown_window(step, now=self._clock.now())):
             self._announce(entry, step.announcement)
-
-    async def _blocker_has_ended(self, entry: Entry, name: str | None) -> bool:
-        """Read the run that blocks live: what a watch has not shown yet must not cost a run."""
-        if name is None:
-            return False
-        uid, namespace = entry.schedule.uid, entry.schedule.namespace
-        known = self._cache.run(uid, name)
-        if known is not None and known.phase is Phase.AWAITING_RETRY:
-            record = await self._read(RUNS, namespace, name)
-            if record is None:
-                self._cache.run_gone(uid, name)
-                return True
-            run = self._cache.run_seen(record)
-            return run is None or run.phase is not Phase.AWAITING_RETRY
-        before = self._cache.job(uid, name)
-        live = await self._read(JOBS, namespace, name)
-        if live is None or owner_uid(live) != uid:
-            self._cache.job_gone(uid, name)
-            return True
-        job = self._cache.job_seen(live)
-        if before is not None and before.end is not None:
-            return False  # that was known: what blocks is the retry that is going to follow
-        return job is None or job.end is not None
-
-    async def _found_one_to_join(self, entry: Entry) -> bool:
-        """Look, once in this process, for the record that the cursor stands on and that another one wrote."""
-        if entry.joined:
-            return False
-        entry.joined = True
-        schedule = entry.schedule
-        for recent in schedule.status.recent_runs:
-            if recent.count is None or self._cache.run(schedule.uid, recent.name) is not None:
-                continue
-            live = await self._read(RUNS, schedule.namespace, recent.name)
-            run = self._cache.run_seen(live) if live is not None else None
-            return run is not None and run.last_instant == schedule.status.last_handled_time
-        return False
 
     async def _end(self, entry: Entry, step: EndRun) -> None:
         if await self._patch_record(entry, step.run.name, ended_record(step)):
@@ -300,7 +220,7 @@ class Executor:
         try:
             self._cache.run_seen(await self._client.patch(RUNS, namespace, name, body))
         except Conflict:
-            live = await self._read(RUNS, namespace, name)
+            live = await self.look.read(RUNS, namespace, name)
             if live is None:
                 self._cache.run_gone(uid, name)
             else:
@@ -314,7 +234,7 @@ class Executor:
     async def _delete(self, entry: Entry, step: DeleteJob) -> None:
         uid, namespace, name = entry.schedule.uid, entry.schedule.namespace, step.job.name
         if step.orphan:
-            live = await self._read(RUNS, namespace, name)
+            live = await self.look.read(RUNS, namespace, name)
             if live is not None and owner_uid(live) == uid:
                 run = self._cache.run_seen(live)
                 if run is not None and (not run.phase.ended or run.window is not None):
@@ -337,22 +257,9 @@ class Executor:
         if step.announcement is not None:
             self._announce(entry, step.announcement)
 
-    async def load_history(self, entry: Entry) -> None:
-        """List the records of a Schedule, once in this process, when the first of them may have to go."""
-        schedule = entry.schedule
-        query = {"fieldSelector": f"spec.scheduleName={schedule.name}", "limit": str(PAGE)}
-        found: list[Object] = []
-        while True:
-            page = await self._client.list_page(RUNS, namespace=schedule.namespace, query=query)
-            found += page.get("items", ())
-            if not (more := page["metadata"].get("continue")):
-                break
-            query["continue"] = more
-        self._cache.history_loaded(schedule.uid, found)
-
     async def _store_status(self, entry: Entry, step: StoreStatus) -> None:
         schedule = entry.schedule
-        if await self._something_is_counted_already(entry, step.status):
+        if await self.look.counted_already(entry, step.status):
             return
         wire = step.status.to_wire()
         cleared = dict.fromkeys(schedule.stored_status_keys - wire.keys())
@@ -365,7 +272,7 @@ class Executor:
                 SCHEDULES, schedule.namespace, schedule.name, body, subresource="status"
             )
         except Conflict:
-            live = await self._read(SCHEDULES, schedule.namespace, schedule.name)
+            live = await self.look.read(SCHEDULES, schedule.namespace, schedule.name)
             if live is None or live["metadata"]["uid"] != schedule.uid:
                 self._cache.schedule_gone(schedule.uid)
             else:
@@ -377,36 +284,6 @@ class Executor:
         self._cache.schedule_seen(stored)
         for announcement in step.announcements:
             self._announce(entry, announcement)
-
-    async def _something_is_counted_already(self, entry: Entry, status: ScheduleStatus) -> bool:
-        """Read live the records whose ends a status is about to count.
-
-        What is known of them may be old: this process was frozen, or another one was started by mistake.
-        """
-        schedule = entry.schedule
-        new = set(status.uncounted) - set(schedule.status.uncounted)
-        for run in self._cache.runs_of(schedule.uid):
-            if run.uid in new and not await self._is_open(schedule.uid, schedule.namespace, run):
-                return True
-        return False
-
-    async def _is_open(self, uid: str, namespace: str, run: RunView) -> bool:
-        live = await self._read(RUNS, namespace, run.name)
-        seen = self._cache.run_seen(live) if live is not None else None
-        if seen is None or seen.uid != run.uid:
-            self._cache.run_gone(uid, run.name)
-            return False
-        if seen.phase is Phase.RUNNING and self._cache.job(uid, run.name) is None:
-            job = await self._read(JOBS, namespace, run.name)
-            if job is not None and self._cache.job_seen(job) is not None:
-                return False
-        return seen.phase is run.phase
-
-    async def _read(self, resource: Resource, namespace: str, name: str) -> Object | None:
-        try:
-            return await self._client.get(resource, namespace, name)
-        except NotFound:
-            return None
 
     def _announce(self, entry: Entry, announcement: Announcement) -> None:
         schedule = entry.schedule

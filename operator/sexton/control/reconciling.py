@@ -87,7 +87,7 @@ class Reconciler:
                 self._wake_for(uid, plan)
                 raise fault
             if not steps and entry.history_wanted:
-                await self._executor.load_history(entry)
+                await self._executor.look.load_history(entry)
             elif not steps:
                 self._wake_for(uid, plan)
                 return
@@ -99,15 +99,15 @@ class Reconciler:
 
     async def _prepare(self, entry: Entry) -> None:
         """Read what a decision needs to know and no watch shows."""
-        await self._executor.resolve_doubts(entry)
+        await self._executor.look.resolve_doubts(entry)
         if entry.doubtful:
             left = min(entry.doubtful.values()) - time.monotonic()
             self._queue.wake_after(entry.schedule.uid, timedelta(seconds=max(0.0, left)))
         if not entry.probed:
             await probe(self._client, self._cache, entry, now=self._clock.now())
             entry.probed = True
-        await self._executor.find_missing_jobs(entry)
-        await self._executor.explain_failures(entry)
+        await self._executor.look.find_missing_jobs(entry)
+        await self._executor.look.explain_failures(entry)
 
     async def _perform(self, entry: Entry, steps: list[Step]) -> KubeError | None:
         """Carry out all steps; one that fails does not keep the others from being tried. Return the first fault."""

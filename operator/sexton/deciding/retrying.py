@@ -82,7 +82,10 @@ def kept_dead_letters(view: View) -> list[RunView]:
 def expired(view: View, run: RunView, *, now: datetime) -> bool:
     """Tell whether it is too late for the retry of a failed attempt: the deadline counts from when it was due."""
     deadline = view.spec.starting_deadline_seconds if view.spec else None
-    if run.next_attempt_time is None or deadline is None or successor_name(view, run) in view.jobs:
+    if run.next_attempt_time is None or deadline is None or not view.certain:
+        return False
+    successor = successor_name(view, run)
+    if successor in view.jobs or successor in view.runs:
         return False
     return (now - run.next_attempt_time) // timedelta(seconds=1) > deadline
 

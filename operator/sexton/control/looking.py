@@ -1,0 +1,151 @@
+"""Reads that make a decision or a write safe: what no watch shows, or not surely soon enough.
+
+What they find goes into the cache, and where it differs from what was decided upon, the decision is taken anew.
+"""
+
+import time
+from typing import Any
+
+from sexton.api.run import Phase
+from sexton.api.schedule_status import ScheduleStatus
+from sexton.control.cache import Cache, Entry
+from sexton.control.failures import explained
+from sexton.control.jobs import owner_uid
+from sexton.deciding import RunView
+from sexton.kube.client import KubeClient
+from sexton.kube.errors import NotFound
+from sexton.kube.resources import JOBS, RUNS, Resource
+from sexton.kube.watching import PAGE
+
+Object = dict[str, Any]
+
+
+class Looker:
+    """Reads live what the cache may not know, or may know too late."""
+
+    def __init__(self, client: KubeClient, cache: Cache) -> None:
+        self._client = client
+        self._cache = cache
+
+    async def read(self, resource: Resource, namespace: str, name: str) -> Object | None:
+        """Return an object as it is now, or None if it is not there."""
+        try:
+            return await self._client.get(resource, namespace, name)
+        except NotFound:
+            return None
+
+    async def resolve_doubts(self, entry: Entry) -> None:
+        """Look up the Jobs whose creation was asked for and not answered.
+
+        One that is not there may still be created, until the server has given the request up.
+        """
+        for name, until in list(entry.doubtful.items()):
+            live = await self.read(JOBS, entry.schedule.namespace, name)
+            if live is not None:
+                self._cache.job_seen(live)
+            if live is not None or time.monotonic() >= until:
+                del entry.doubtful[name]
+
+    async def find_missing_jobs(self, entry: Entry) -> None:
+        """Look for the Jobs of open records that no watch has shown, before they are taken for deleted.
+
+        Somebody may have taken our label off one: it is in flight all the same.
+        """
+        for run in self._cache.without_job(entry.schedule.uid):
+            live = await self.read(JOBS, entry.schedule.namespace, run.name)
+            if live is not None:
+                self._cache.job_seen(live)
+
+    async def explain_failures(self, entry: Entry) -> None:
+        """Read from the pods of Jobs that have failed why they did, before their ends are written down."""
+        uid = entry.schedule.uid
+        for job, end in self._cache.unexplained(uid):
+            self._cache.explained(
+                uid, job.name, await explained(self._client, entry.schedule.namespace, job, end)
+            )
+
+    async def load_history(self, entry: Entry) -> None:
+        """List the records of a Schedule, once in this process, when the first of them may have to go."""
+        schedule = entry.schedule
+        query = {"fieldSelector": f"spec.scheduleName={schedule.name}", "limit": str(PAGE)}
+        found: list[Object] = []
+        while True:
+            page = await self._client.list_page(RUNS, namespace=schedule.namespace, query=query)
+            found += page.get("items", ())
+            if not (more := page["metadata"].get("continue")):
+                break
+            query["continue"] = more
+        self._cache.history_loaded(schedule.uid, found)
+
+    async def has_a_record(self, entry: Entry, name: str) -> bool:
+        """Look whether what seems to have been missed has been served: somebody may have cleared the cursor.
+
+        What is on time needs no look, since its Job is kept for longer than that.
+        """
+        live = await self.read(RUNS, entry.schedule.namespace, name)
+        return (
+            live is not None
+            and owner_uid(live) == entry.schedule.uid
+            and self._cache.run_seen(live) is not None
+        )
+
+    async def blocker_has_ended(self, entry: Entry, name: str | None) -> bool:
+        """Read the run that blocks live: what a watch has not shown yet must not cost a run."""
+        if name is None:
+            return False
+        uid, namespace = entry.schedule.uid, entry.schedule.namespace
+        known = self._cache.run(uid, name)
+        if known is not None and known.phase is Phase.AWAITING_RETRY:
+            record = await self.read(RUNS, namespace, name)
+            if record is None:
+                self._cache.run_gone(uid, name)
+                return True
+            run = self._cache.run_seen(record)
+            return run is None or run.phase is not Phase.AWAITING_RETRY
+        before = self._cache.job(uid, name)
+        if before is None or before.end is not None:
+            return False  # no Job of it is in flight as far as we know: what blocks is the retry that will follow
+        live = await self.read(JOBS, namespace, name)
+        if live is None or owner_uid(live) != uid:
+            self._cache.job_gone(uid, name)
+            return True
+        job = self._cache.job_seen(live)
+        return job is None or job.end is not None
+
+    async def found_one_to_join(self, entry: Entry) -> bool:
+        """Look, once in this process, for the record that the cursor stands on and that another one wrote."""
+        if entry.joined:
+            return False
+        entry.joined = True
+        schedule = entry.schedule
+        for recent in schedule.status.recent_runs:
+            if recent.count is None or self._cache.run(schedule.uid, recent.name) is not None:
+                continue
+            live = await self.read(RUNS, schedule.namespace, recent.name)
+            run = self._cache.run_seen(live) if live is not None else None
+            return run is not None and run.last_instant == schedule.status.last_handled_time
+        return False
+
+    async def counted_already(self, entry: Entry, status: ScheduleStatus) -> bool:
+        """Read live the records whose ends a status is about to count.
+
+        What is known of them may be old: this process was frozen, or another one was started by mistake.
+        """
+        schedule = entry.schedule
+        new = set(status.uncounted) - set(schedule.status.uncounted)
+        for run in self._cache.runs_of(schedule.uid):
+            if run.uid in new and not await self._is_open(schedule.uid, schedule.namespace, run):
+                return True
+        return False
+
+    async def _is_open(self, uid: str, namespace: str, run: RunView) -> bool:
+        live = await self.read(RUNS, namespace, run.name)
+        seen = self._cache.run_seen(live) if live is not None else None
+        if seen is None or seen.uid != run.uid:
+            self._cache.run_gone(uid, run.name)
+            return False
+        if seen.phase is Phase.RUNNING and self._cache.job(uid, run.name) is None:
+            job = await self.read(JOBS, namespace, run.name)
+            if job is not None and self._cache.job_seen(job) is not None:
+                return False
+        return seen.phase is run.phase
