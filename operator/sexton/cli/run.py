@@ -19,7 +19,13 @@ Namespaces = Annotated[
     ),
 ]
 AllNamespaces = Annotated[
-    bool, typer.Option("--all-namespaces", "-A", help="Look after all namespaces (the default).")
+    bool,
+    typer.Option(
+        "--all-namespaces",
+        "-A",
+        envvar="SEXTON_ALL_NAMESPACES",
+        help="Look after all namespaces (the default).",
+    ),
 ]
 Kubeconfig = Annotated[
     str | None,
