@@ -89,10 +89,12 @@ def _chains(newest_first: list[EndedRecord]) -> Iterator[tuple[str, list[EndedRe
 
 
 def dead_letter_expiries(view: View) -> Iterator[tuple[RunView, datetime]]:
-    """Yield the dead letters beyond their limit, the oldest, with the time of their going."""
+    """Yield the dead letters beyond their limit, the oldest, with the time of their going; their Jobs go before."""
     limit = view.spec.dead_letters_history_limit if view.spec else DEFAULT_DEAD_LETTERS_HISTORY_LIMIT
     dead = kept_dead_letters(view)
     for run in dead[: max(0, len(dead) - limit)]:
+        if run.name in view.jobs:
+            continue
         yield run, (run.completion_time or run.created_at) + view.settings.name_kept
 
 

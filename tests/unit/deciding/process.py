@@ -187,7 +187,7 @@ class Drive:
         """Let everything come to rest, and check the account."""
         self.process.skew = timedelta()
         self.passes(timedelta(minutes=2))
-        for _ in range(5):
+        for _ in range(20):
             if not self.process.decide().steps:
                 break
             self.passes(STATUS_INTERVAL + LAG)

@@ -41,6 +41,7 @@ TIMING_FIELDS: Final = ("schedule", "suspend")
 """The timing fields that random histories edit."""
 
 MINUTE: Final = timedelta(minutes=1)
+CLOCK_TOLERANCE: Final = timedelta(seconds=60)
 NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
@@ -262,7 +263,11 @@ class World:
             assert lateness < timedelta(seconds=spec.starting_deadline_seconds + 1), "startingDeadlineSeconds"
         if spec.concurrency_policy is ConcurrencyPolicy.FORBID:
             assert not self.live(), "Forbid never has two in flight"
-            waiting = [run for run in self.runs.values() if run.phase is Phase.AWAITING_RETRY]
+            waiting = [
+                run
+                for run in self.runs.values()
+                if run.phase is Phase.AWAITING_RETRY and not self._given_up(run, now=now)
+            ]
             assert not waiting, "a chain is in flight until it has ended"
         unrecorded = [
             job.name
@@ -270,6 +275,13 @@ class World:
             if job.name not in self.runs and job.origin.scheduled_time > self._cursor
         ]
         assert not unrecorded or self.meddled, "the next start waits for the record of the one before"
+
+    def _given_up(self, run: RunView, *, now: datetime) -> bool:
+        """Tell whether it is too late for the retry of a failed attempt, though its record does not say so yet."""
+        deadline = self.spec.starting_deadline_seconds
+        if deadline is None or run.next_attempt_time is None:
+            return False
+        return now - run.next_attempt_time > timedelta(seconds=deadline)
 
     def _check_retry(self, step: StartJob, *, now: datetime) -> None:
         origin = step.origin
@@ -392,6 +404,11 @@ class World:
             assert note in self.status.uncounted, "an end is counted before its record says so"
             assert (step.next_attempt_time is not None) == (step.phase is Phase.AWAITING_RETRY)
             assert self._cursor >= stored.last_instant, "the cursor is stored before the end"
+            if gives_up:
+                assert stored.next_attempt_time is not None
+                deadline = timedelta(seconds=self.spec.starting_deadline_seconds or 0)
+                late = self.now + CLOCK_TOLERANCE - stored.next_attempt_time
+                assert late > deadline, "a retry has its deadline from when it was due"
             self.runs[stored.name] = replace(
                 stored,
                 resource_version=self._next_serial(),
