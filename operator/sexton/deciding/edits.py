@@ -12,7 +12,7 @@ from sexton.api.condition import ConditionStatus
 from sexton.api.schedule_status import ObservedTiming
 from sexton.deciding.conditions import READY, condition
 from sexton.deciding.due import Missed, window
-from sexton.deciding.progress import credible, floor, handled
+from sexton.deciding.progress import credible, floor, handled, recorded
 from sexton.deciding.view import View
 
 
@@ -65,7 +65,8 @@ def _time_of_edit(view: View, *, now: datetime) -> datetime:
         edited = _written(view, _changed(observed, view.timing))
     if edited is None or not credible(view, edited, now=now):
         edited = now.replace(microsecond=0)
-    return max(floor(view), edited)
+    # What was handled since, by a clock ahead or before the edit was seen, is of the old timing, and stays apart.
+    return max(floor(view), edited, recorded(view, now=now) or edited)
 
 
 def _last_known(view: View, *, now: datetime) -> datetime:

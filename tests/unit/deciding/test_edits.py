@@ -99,7 +99,7 @@ EDITS = {
         before=FIVE, after=SEVEN, edited=written("12:00"), floor="10:12:30", backlog=("Edited", 2)
     ),
     "an edit before the last start that was made without it": Edit(
-        before=FIVE, after=SEVEN, edited=written("10:02"), floor="10:02", handled="10:05"
+        before=FIVE, after=SEVEN, edited=written("10:02"), floor="10:05", handled="10:05"
     ),
     "suspend on": Edit(
         before=ON, after=OFF, edited=written("10:11"), floor="10:11", backlog=("Suspended", 2)
