@@ -48,7 +48,7 @@ def test_a_record_deleted_in_flight_cancels_its_run(world: World) -> None:
 def test_a_foreign_job_of_the_same_name(world: World) -> None:
     """A Job of our name that is not ours is never taken for ours: the attempt fails with a message that names it."""
     operator = world.operator()
-    name = world.apply("taken", retry={"maxAttempts": 1})
+    name = world.apply("taken", retry={"maxAttempts": 1}, concurrencyPolicy="Allow")
     world.until("its status", lambda: world.status(name).get("observedTiming"))
     operator.kill()
     uid = world.schedule(name)["metadata"]["uid"]
