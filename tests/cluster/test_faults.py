@@ -190,10 +190,7 @@ def test_a_status_that_somebody_wipes(world: World) -> None:
 def test_what_users_do_to_our_objects(world: World) -> None:
     """Labels and annotations thinned out, ownership taken away: the operator goes on, and nothing is doubled."""
     world.operator()
-    slow = {
-        "command": "sleep 600",
-        "simulated": {"run-for": "600s"},
-    }
+    slow = {"command": "sleep 600", "simulated": {"run-for": "600s"}, "retry": {"maxAttempts": 1}}
     thinned = world.apply("thinned", "*/2 * * * *", **slow)
     disowned = world.apply("disowned", "*/2 * * * *", **slow)
     let_go = world.apply("let-go", "*/2 * * * *", **slow)
