@@ -78,6 +78,7 @@ def test_a_failure_tells_why(world: World) -> None:
         command="echo no such bucket >/dev/termination-log; exit 3",
         simulated={"exit-code": "3"},
         retry={"maxAttempts": 1},
+        concurrencyPolicy="Allow",
     )
     world.until("two failures", lambda: world.counter(name, "failed") >= 2)
     run = world.until(
