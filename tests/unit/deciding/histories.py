@@ -93,6 +93,19 @@ class Refuses:
 
 
 @dataclass(frozen=True)
+class RefusesRecords:
+    """The API server begins or ceases to refuse records."""
+
+    refuses: bool
+
+    def happen(self, drive: Drive) -> None:
+        self.act(drive.world)
+
+    def act(self, world: World) -> None:
+        world.refuses_records = self.refuses
+
+
+@dataclass(frozen=True)
 class ClockIs:
     """The operator's clock is stepped, to be off by so much."""
 
@@ -135,7 +148,19 @@ class RunDeleted:
             world.delete_run(names[-1 - self.which % len(names)])
 
 
-Act = JobEnds | Edited | Broken | Refuses | JobDeleted | RunDeleted
+@dataclass(frozen=True)
+class Wiped:
+    """Somebody clears the status."""
+
+    def happen(self, drive: Drive) -> None:
+        self.act(drive.world)
+        drive.settle()
+
+    def act(self, world: World) -> None:
+        world.wipe()
+
+
+Act = JobEnds | Edited | Broken | Refuses | RefusesRecords | JobDeleted | RunDeleted | Wiped
 """What can also happen while no operator runs."""
 
 
@@ -167,6 +192,7 @@ acts: st.SearchStrategy[Act] = st.one_of(
     st.builds(Edited, st.just("concurrency_policy"), st.sampled_from(["Forbid", "Allow"])),
     st.builds(Broken, st.booleans()),
     st.builds(Refuses, st.booleans()),
+    st.builds(RefusesRecords, st.booleans()),
 )
 
 happenings: st.SearchStrategy[Happening] = st.one_of(
@@ -178,8 +204,10 @@ happenings: st.SearchStrategy[Happening] = st.one_of(
     acts,
 )
 
-meddling: st.SearchStrategy[Act] = st.builds(JobDeleted, st.integers(0, 2)) | st.builds(
-    RunDeleted, st.integers(0, 2)
+meddling: st.SearchStrategy[Act] = st.one_of(
+    st.builds(JobDeleted, st.integers(0, 2)),
+    st.builds(RunDeleted, st.integers(0, 2)),
+    st.builds(Wiped),
 )
 
 

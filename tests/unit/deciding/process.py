@@ -7,11 +7,12 @@ from typing import Final
 from sexton.api.run import Phase
 from sexton.deciding import Plan, decide
 from sexton.deciding.searching import beyond_the_cursor
-from sexton.deciding.steps import RecordWindow, Step, StoreStatus
-from unit.deciding.world import World
+from sexton.deciding.steps import RecordJob, RecordWindow, Step, StoreStatus
+from unit.deciding.world import RecordRefused, World
 
 ROUNDS: Final = 60
 LAG: Final = timedelta(milliseconds=20)
+RETRY: Final = timedelta(seconds=10)
 STATUS_INTERVAL: Final = timedelta(seconds=1)
 CLOCK_TOLERANCE: Final = timedelta(seconds=60)
 
@@ -41,6 +42,9 @@ class Process:
         self._dies_after = dies_after
         self._known: set[str] = set()
         self._joined = False
+        self._refused: str | None = None
+        self._wiped = True
+        """Whether there was no status when last looked at it."""
         self._status_written: datetime | None = None
         self.skew = timedelta()
         self.wakes_at: datetime | None = None
@@ -55,8 +59,13 @@ class Process:
         """Decide once, on what is known now."""
         world = self._world
         self._watch()
+        wiped = world.status.observed_generation is None
+        if wiped and not self._wiped:
+            self._take_over()
+        self._wiped = wiped
         agree = abs(self.skew) <= CLOCK_TOLERANCE
-        return decide(world.view(self._known, clocks_agree=agree), now=self.now)
+        view = world.view(self._known, clocks_agree=agree, record_refused=self._refused)
+        return decide(view, now=self.now)
 
     def settle(self) -> None:
         """Decide and act until there is nothing left to do."""
@@ -70,8 +79,10 @@ class Process:
                     later = self._status_written + STATUS_INTERVAL
                     self.wakes_at = min(self.wakes_at or later, later)
                 return
-            for step in doable:
-                self._perform(step)
+            succeeded = [self._succeeds(step) for step in doable]
+            if not all(succeeded):
+                self.wakes_at = min(plan.wake_at or self.now + RETRY, self.now + RETRY)
+                return
         raise AssertionError(f"no end of steps: {doable}")
 
     def _can_wait(self, step: Step) -> bool:
@@ -79,6 +90,17 @@ class Process:
         if self._hasty or not isinstance(step, StoreStatus) or step.urgent or self._status_written is None:
             return False
         return timedelta() <= self.now - self._status_written < STATUS_INTERVAL
+
+    def _succeeds(self, step: Step) -> bool:
+        """Carry out a step; one that fails does not keep the others from being tried."""
+        try:
+            self._perform(step)
+        except RecordRefused:
+            self._refused = "no"
+            return False
+        if isinstance(step, RecordJob | RecordWindow):
+            self._refused = None
+        return True
 
     def _perform(self, step: Step) -> None:
         world = self._world
@@ -96,6 +118,8 @@ class Process:
     def _take_over(self) -> None:
         """Look for the records beyond the stored cursor, as `control/probing.py` does."""
         self._watch()
+        if self._world.status.observed_generation is None and self._world.runs:
+            self._known.add(max(self._world.runs.values(), key=lambda run: run.last_instant).name)
         search = beyond_the_cursor(self._world.view(self._known, clocks_agree=True), now=self.now)
         name = next(search, None)
         while name is not None:
@@ -113,7 +137,9 @@ class Process:
         for name, run in self._world.runs.items():
             if not run.phase.ended or run.phase is Phase.DEAD_LETTERED:
                 self._known.add(name)
-            elif run.window is None or (cursor is not None and run.last_instant < cursor):
+            elif cursor is not None and (
+                run.last_instant < cursor or (run.window is None and run.last_instant == cursor)
+            ):
                 self._known.discard(name)
 
     def _found_one_to_join(self) -> bool:
@@ -186,6 +212,7 @@ class Drive:
     def ends(self) -> None:
         """Let everything come to rest, and check the account."""
         self.process.skew = timedelta()
+        self.world.refuses_records = False
         self.passes(timedelta(minutes=2))
         for _ in range(20):
             if not self.process.decide().steps:

@@ -54,6 +54,10 @@ def fires(expression: str, after: datetime, until: datetime) -> Iterator[datetim
         instant += MINUTE
 
 
+class RecordRefused(Exception):
+    """The API server will not have a record."""
+
+
 @dataclass(frozen=True)
 class Segment:
     """A span of time that begins after a floor and is governed by one timing."""
@@ -70,6 +74,8 @@ class World:
     fields: dict[str, object]
     generation: int = 1
     broken: bool = False
+    refuses_records: bool = False
+    """Whether the API server refuses new records."""
     refuses_jobs: bool = False
     """Whether the API server refuses new Jobs, as an admission policy may."""
     status: ScheduleStatus = field(default_factory=ScheduleStatus)
@@ -84,6 +90,8 @@ class World:
     """Occurrences whose only traces people have deleted before the cursor was stored: they may be claimed again."""
     meddled: bool = False
     """Whether people have deleted anything: counts no longer tell the whole then."""
+    wiped_at: datetime = NEVER
+    """When somebody last cleared the status: of what was before, only that nothing runs twice is asked."""
     retried: int = 0
     dead: int = 0
     allowed_before: bool = False
@@ -105,7 +113,7 @@ class World:
 
     # the state
 
-    def view(self, known: set[str], *, clocks_agree: bool) -> View:
+    def view(self, known: set[str], *, clocks_agree: bool, record_refused: str | None = None) -> View:
         """Return what a process sees that knows some of the records."""
         spec = None if self.broken else self.spec
         timing = observed_timing_of(spec) if spec else None
@@ -132,6 +140,7 @@ class World:
                 for run in self.runs.values()
                 if run.phase.ended and run.phase is not Phase.DEAD_LETTERED
             ],
+            record_refused=record_refused,
             clocks_agree=clocks_agree,
         )
 
@@ -196,9 +205,24 @@ class World:
             if later.window is not None and later.window.first > run.last_instant:
                 self.lost |= {each for each in self._instants_of(later) if each > self._cursor}
 
-    def _loses(self, instants: list[datetime]) -> None:
+    def wipe(self) -> None:
+        """Let somebody clear the status: the cursor was in it."""
+        self.meddled = True
+        self.wiped_at = max([self.now, *self.claims])
+        self.segments.append(Segment(self.wiped_at, None))
+        self.status = ScheduleStatus()
+        traced = self._traced()
+        self.lost |= {
+            instant for instant, claims in self.claims.items() if claims != ["fired"] or instant not in traced
+        }
+
+    def _traced(self) -> set[datetime]:
+        """Return the occurrences of which there is a Job or a record."""
         traced = {job.origin.scheduled_time for job in self.jobs.values()}
-        traced |= {instant for run in self.runs.values() for instant in self._instants_of(run)}
+        return traced | {instant for run in self.runs.values() for instant in self._instants_of(run)}
+
+    def _loses(self, instants: list[datetime]) -> None:
+        traced = self._traced()
         self.lost |= {each for each in instants if each not in traced and each > self._cursor}
 
     def _instants_of(self, run: RunView) -> list[datetime]:
@@ -301,11 +325,15 @@ class World:
             assert not self.live(), "Forbid never has two in flight"
 
     def _start(self, step: StartJob, *, now: datetime) -> str | None:
+        if step.origin.caught_up and step.name in self.runs:
+            return step.name  # looked for before it is caught up, as `control/looking.py` does
         assert step.name not in self.jobs, "never two Jobs for one (uid, instant, attempt)"
         if step.origin.attempt > 1:
             self._check_retry(step, now=now)
         else:
             self._check_start(step, now=now)
+            if self.refuses_jobs and self.refuses_records:
+                raise RecordRefused
             self._claim(step.origin.scheduled_time, "fired")
             self.caught_up += step.origin.caught_up
         if self.refuses_jobs:
@@ -334,6 +362,8 @@ class World:
         return None
 
     def _create(self, run: RunView) -> str:
+        if self.refuses_records and run.name not in self.runs:
+            raise RecordRefused
         self.runs.setdefault(run.name, run)
         return run.name
 
@@ -367,9 +397,10 @@ class World:
             window=step.window,
             blocked_by=step.blocked_by,
         )
+        name = self._create(run)
         for instant in self._counted(run, after=step.window.first - MINUTE, count=step.window.count):
             self._claim(instant, str(step.phase))
-        return self._create(run)
+        return name
 
     def _grow_window(self, step: GrowWindow) -> str:
         stored = self.runs.get(step.run.name)
@@ -504,7 +535,8 @@ class World:
             timing = segment.timing
             if timing is not None and not timing.suspend:
                 expected |= set(fires(timing.schedule, segment.begins, until))
-        claimed = {instant for instant, claims in self.claims.items() if claims}
+        expected = {instant for instant in expected if instant > self.wiped_at}
+        claimed = {instant for instant, claims in self.claims.items() if claims and instant > self.wiped_at}
         assert expected - claimed <= self.lost, f"lost: {sorted(expected - claimed - self.lost)}"
         assert claimed <= expected, f"not due: {sorted(claimed - expected)}"
         for job in self.live():
