@@ -40,12 +40,14 @@ def operators(sexton_cluster: ClusterAccess, namespace: str) -> Iterator[Operato
 @pytest.fixture
 def report(request: pytest.FixtureRequest) -> Report:
     """Return what writes a line of figures to the terminal, whether the test passes or not."""
-    reporter = request.config.pluginmanager.get_plugin("terminalreporter")
+    plugins = request.config.pluginmanager
+    reporter, capture = plugins.get_plugin("terminalreporter"), plugins.get_plugin("capturemanager")
 
     def write(line: str) -> None:
-        if reporter is not None:
-            reporter.ensure_newline()
-            reporter.write_line(line)
+        if reporter is not None and capture is not None:
+            with capture.global_and_fixture_disabled():
+                reporter.ensure_newline()
+                reporter.write_line(line)
 
     return write
 

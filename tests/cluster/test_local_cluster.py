@@ -331,6 +331,8 @@ def test_the_owner_and_its_guardian_are_killed() -> None:
 
 
 def test_ctrl_c() -> None:
+    # Where the tests themselves run in the background, interrupts are ignored, and children inherit that.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     program = subprocess.Popen(
         [
             sys.executable,
@@ -346,6 +348,7 @@ def test_ctrl_c() -> None:
         env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)},
         start_new_session=True,
     )
+    signal.signal(signal.SIGINT, before)
 
     def running() -> str | None:
         """Return its cluster's name once the command runs."""
