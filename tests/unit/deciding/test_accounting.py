@@ -36,6 +36,14 @@ COUNTED: dict[str, tuple[View, dict[str, int]]] = {
         schedule(handled="10:10", runs=[window("10:05", "10:20", count=4, phase=Phase.MISSED)]),
         {"missed": 2},
     ),
+    "a window that begins where the cursor stands": (
+        schedule(handled="10:05", runs=[window("10:05", "10:15", count=3, phase=Phase.MISSED)]),
+        {"missed": 2},
+    ),
+    "a window before there is a cursor": (
+        schedule(runs=[window("10:05", "10:15", count=3, phase=Phase.MISSED)]),
+        {"missed": 3},
+    ),
     "a window under the cursor has been counted": (
         schedule(handled="10:20", runs=[window("10:05", "10:20", count=4, phase=Phase.MISSED)]),
         {},

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -182,6 +183,34 @@ def test_which_records_go(name: str) -> None:
     )
     gone = steps(decide(view, now=at("12:00")), DeleteRecord)
     assert [each.record.last_instant for each in gone] == [at(scheduled) for scheduled in goes]
+
+
+FIRST = replace(recorded("10:00", ended="11:40"), delivery_id="chain")
+SECOND = replace(recorded("10:00", ended="11:52"), name="second", delivery_id="chain")
+
+
+def _with_chain(**more: Any) -> View:
+    view = schedule("0 0 1 1 *", created="00:00", handled="11:59", runs_history_limit=0, **more)
+    return replace(view, history=[FIRST, SECOND])
+
+
+def test_chains_are_pruned_whole() -> None:
+    """Rule: chains are pruned whole; not within 10 minutes of the end of any of them."""
+    plan = decide(_with_chain(), now=at("12:01"))
+    assert not steps(plan, DeleteRecord)
+    assert plan.wake_at == at("12:02")
+    assert len(steps(decide(_with_chain(), now=at("12:02")), DeleteRecord)) == 2
+
+
+def test_a_chain_that_goes_on_is_not_pruned() -> None:
+    third = run("10:00")
+    third = replace(third, name="third", origin=replace(third.origin, delivery_id="chain"))
+    for going_on in (
+        third,
+        replace(third, phase=Phase.AWAITING_RETRY),
+        replace(third, phase=Phase.DEAD_LETTERED),
+    ):
+        assert not steps(decide(_with_chain(runs=[going_on]), now=at("12:02")), DeleteRecord)
 
 
 def test_a_record_outlives_its_job() -> None:

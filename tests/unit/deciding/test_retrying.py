@@ -157,6 +157,9 @@ def test_a_retry_that_is_due(name: str) -> None:
 
 def test_it_wakes_for_a_retry() -> None:
     assert decide(chain(WAITING), now=at("10:03:05")).wake_at == at("10:03:10")
+    other = replace(failed(due="10:03:30"), name="another")
+    assert decide(chain(WAITING, other), now=at("10:03:05")).wake_at == at("10:03:10")
+    assert decide(chain(WAITING, other), now=at("10:03:20")).wake_at == at("10:03:30")
 
 
 def test_a_chain_that_waits_for_its_retry_is_in_flight() -> None:
@@ -205,6 +208,8 @@ def test_a_retry_that_was_started_is_adopted() -> None:
     """Rule: adopted is a retry whose predecessor is AwaitingRetry."""
     second = job("10:00", attempt=2, created="10:03:11")
     assert step(decide(chain(WAITING, jobs=(second,)), now=at("10:03:20")), RecordJob).job == second
+    for stranger in (job("10:00", attempt=3), job("09:00", attempt=2)):
+        assert not steps(decide(chain(WAITING, jobs=(stranger,)), now=at("10:03:20")), RecordJob)
     orphan = decide(chain(jobs=(second,)), now=at("10:03:20"))
     assert not steps(orphan, RecordJob)
     assert step(orphan, DeleteJob).orphan
@@ -247,6 +252,7 @@ LETTERS: dict[str, tuple[int, list[RunView], tuple[JobView, ...], tuple[str, ...
     "an older one must go": (2, DEAD, (), ("07:00",)),
     "0 is legal": (0, DEAD, (), ("07:00", "08:00", "09:00")),
     "not within 10 minutes": (0, [dead("09:50", "09:51")], (), ()),
+    "but then": (0, [dead("09:50", "09:50:30")], (), ("09:50",)),
     "not before its Job": (2, DEAD, (job("07:00", ended="07:01", succeeded=False),), ()),
 }
 
@@ -279,3 +285,22 @@ def test_the_condition_of_dead_letters() -> None:
         assert condition.status == status
         assert words in condition.message
         assert stored.dead_letters == len(runs)
+        assert stored.recent_runs == (), "they were listed when they ended"
+
+
+def test_the_write_that_counts_the_last_attempt_tells_of_the_dead_letter() -> None:
+    over = job("10:00", ended="10:03", succeeded=False)
+    view = chain(run("10:00"), jobs=(over,), retry={"max_attempts": 1})
+    stored = step(decide(view, now=at("10:03:01")), StoreStatus).status
+    assert (stored.dead_letters, stored.counters.dead_lettered, stored.in_flight) == (1, 1, 0)
+    (condition,) = [each for each in stored.conditions if each.type == "DeadLettered"]
+    assert condition.status == "True"
+
+
+def test_the_write_that_counts_a_failure_tells_that_another_attempt_follows() -> None:
+    over = job("10:00", ended="10:03", succeeded=False)
+    stored = step(decide(chain(run("10:00"), jobs=(over,)), now=at("10:03:01")), StoreStatus).status
+    assert (stored.dead_letters, stored.counters.failed, stored.in_flight) == (0, 1, 1)
+    assert stored.active[0].phase is Phase.AWAITING_RETRY
+    going = step(decide(chain(run("10:00"), jobs=(job("10:00"),)), now=at("10:03:01")), StoreStatus).status
+    assert going.active[0].phase is Phase.RUNNING
