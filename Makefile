@@ -53,7 +53,7 @@ demo: $(READY)  ## Show it all: a real cluster, the operator, the examples, what
 	$(BIN)/python examples/demo.py
 
 .PHONY: test
-test: lint  ## Run every check and every test, on a real cluster (about 15 minutes; the first time some more)
+test: lint  ## Run every check and every test, on a real cluster (about 20 minutes; the first time some more)
 	@echo "==> unit tests, with all of the property tests' examples" >&2
 	HYPOTHESIS_PROFILE=full $(BIN)/python -m pytest tests/unit --numprocesses 2
 	echo "==> tests on a local Kubernetes cluster" >&2
