@@ -33,7 +33,7 @@ def measure() -> Lag:
     """Return the lags of an operator beside an otherwise idle API server."""
     with Cluster.start(ClusterOptions(node="none")) as cluster:
         cluster.kubectl("apply", "--server-side", "--filename", CRDS)
-        cluster.kubectl("wait", "--for=condition=Established", "--filename", CRDS)
+        cluster.until_established("schedules.sexton.dev", "scheduleruns.sexton.dev")
         begins = datetime.now(UTC)
         clock = FastClock(origin=begins, begins=begins, speed=SPEED)
         cluster.apply(

@@ -57,7 +57,7 @@ def demonstrate(cluster: Cluster) -> None:
     """Install Sexton, apply the examples, wait for their runs and show them."""
     say("installing the definitions of Schedule and ScheduleRun")
     cluster.kubectl("apply", "--server-side", "--filename", ROOT / "crds")
-    cluster.kubectl("wait", "--for=condition=Established", "--filename", ROOT / "crds")
+    cluster.until_established("schedules.sexton.dev", "scheduleruns.sexton.dev")
     cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
     with operator(cluster):
         say("applying the examples: greeting (every minute), nightly-report, failing, invalid")

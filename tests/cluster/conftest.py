@@ -19,7 +19,7 @@ CRDS = Path(__file__).parents[2] / "crds"
 def install_definitions(cluster: ClusterAccess) -> None:
     """Install Sexton's definitions, and wait until the API server serves them."""
     cluster.kubectl("apply", "--server-side", "--force-conflicts", "--filename", CRDS)
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "--filename", CRDS)
+    cluster.until_established("schedules.sexton.dev", "scheduleruns.sexton.dev")
 
 
 @pytest.fixture(scope="session")

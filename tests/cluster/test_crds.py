@@ -36,8 +36,7 @@ TEN = parse_instant("2026-01-05T10:00:00Z")
 def crds(cluster: ClusterAccess) -> None:
     """Install them as the README says: client-side apply, whose annotation bounds their size."""
     cluster.kubectl("apply", "--filename", CRDS)
-    names = [f"crd/{resource.name}" for resource in RESOURCES]
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", *names)
+    cluster.until_established(*(resource.name for resource in RESOURCES))
 
 
 def refusal(cluster: ClusterAccess, manifest: dict[str, Any]) -> str:

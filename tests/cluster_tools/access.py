@@ -3,13 +3,16 @@
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from cluster_tools.errors import NotOnThisClusterError
 from cluster_tools.running import run
+from cluster_tools.waiting import wait_for
 
 KUBECTL_TIMEOUT = 120.0
+ESTABLISHED_TIMEOUT = 60.0
 
 
 class ClusterAccess(ABC):
@@ -46,6 +49,18 @@ class ClusterAccess(ABC):
         """Apply objects given as plain dicts."""
         bundle = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
         return self.kubectl("apply", "--filename", "-", stdin=json.dumps(bundle))
+
+    def until_established(self, *definitions: str, timeout: float = ESTABLISHED_TIMEOUT) -> None:
+        """Wait until the server serves custom resources, given by the names of their definitions.
+
+        `kubectl wait` is no help: it fails on a definition that is so new that it has no conditions yet.
+        """
+        for name in definitions:
+            wait_for(f"{name} to be established", partial(self._is_established, name), timeout)
+
+    def _is_established(self, definition: str) -> bool:
+        conditions = self.get("crd", definition).get("status", {}).get("conditions") or []
+        return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
 
     def kubeconfig_for(self, user: str) -> Path:
         """Return the kubeconfig of one of the cluster's users."""
