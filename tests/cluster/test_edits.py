@@ -24,10 +24,13 @@ def test_an_edit_never_fires_for_the_past(world: World, running: bool) -> None:
     world.until("its status", lambda: world.status(name).get("observedTiming"))
     if not running:
         operator.kill()
-    world.patch(name, spec(schedule="*/2 * * * *"))
+    world.patch(name, spec(schedule="*/4 * * * *"))
     edited = world.clock.now()
     if not running:
-        world.until_now_is(edited + timedelta(minutes=7))
+        # Two times have passed since the edit, the newer one by more than a minute.
+        newest = (edited + timedelta(minutes=8)).replace(second=0, microsecond=0)
+        newest -= timedelta(minutes=newest.minute % 4)
+        world.until_now_is(newest + timedelta(seconds=80))
         world.operator()
     world.until_fired(name)
     runs = world.runs(name)
@@ -39,7 +42,7 @@ def test_an_edit_never_fires_for_the_past(world: World, running: bool) -> None:
         assert [run["status"]["phase"] for run in runs][:2] == ["Missed", runs[1]["status"]["phase"]]
         assert runs[1]["spec"]["caughtUp"]
     status = world.status(name)
-    assert status["observedTiming"]["schedule"] == "*/2 * * * *"
+    assert status["observedTiming"]["schedule"] == "*/4 * * * *"
 
 
 def test_a_pause_is_never_missed(world: World) -> None:
