@@ -80,7 +80,7 @@ def followed(view: View) -> list[Followed]:
 def counted(view: View, each: Ended | Followed) -> bool:
     """Tell whether the stored status has counted this, and its occurrence."""
     cursor = view.status.last_handled_time
-    passed = not each.run.scheduled or (cursor is not None and cursor >= each.run.last_instant)
+    passed = each.run.origin.manual or (cursor is not None and cursor >= each.run.last_instant)
     return passed and each.note in view.status.uncounted
 
 
@@ -125,6 +125,8 @@ def _failed(each: Ended) -> bool:
 def _counters(view: View, new_ends: list[Ended], new_follows: list[Followed], *, now: datetime) -> Counters:
     moved = dict.fromkeys(Counters.model_fields, 0)
     for run in tail(view, now=now):
+        if not run.scheduled:
+            continue
         match run.phase:
             case Phase.MISSED:
                 moved["missed"] += _beyond_the_cursor(view, run)

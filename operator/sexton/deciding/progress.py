@@ -27,13 +27,16 @@ def credible(view: View, instant: datetime, *, now: datetime) -> bool:
 
 
 def tail(view: View, *, now: datetime) -> list[RunView]:
-    """Return the records that the stored cursor has not passed, oldest first."""
+    """Return the records that the stored cursor has not passed, oldest first.
+
+    Retries are among them: normally the cursor has passed them, but it may be all that is left of a chain.
+    """
     stored = view.status.last_handled_time
     return sorted(
         (
             run
             for run in view.runs.values()
-            if run.scheduled
+            if not run.origin.manual
             and credible(view, run.last_instant, now=now)
             and (stored is None or run.last_instant > stored)
         ),
@@ -63,7 +66,7 @@ def handled(view: View, *, now: datetime) -> datetime:
     instants += [
         job.origin.scheduled_time
         for job in view.jobs.values()
-        if job.origin.attempt == 1 and not job.origin.manual
+        if not job.origin.manual  # a retry, too, says that its occurrence has been started
         if credible(view, job.origin.scheduled_time, now=now)
     ]
     return max(instants)

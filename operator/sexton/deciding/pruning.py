@@ -88,12 +88,17 @@ def _chains(newest_first: list[EndedRecord]) -> Iterator[tuple[str, list[EndedRe
     yield from chains.items()
 
 
+def _is_stored(view: View, instant: datetime) -> bool:
+    cursor = view.status.last_handled_time
+    return cursor is not None and instant <= cursor
+
+
 def dead_letter_expiries(view: View) -> Iterator[tuple[RunView, datetime]]:
     """Yield the dead letters beyond their limit, the oldest, with the time of their going; their Jobs go before."""
     limit = view.spec.dead_letters_history_limit if view.spec else DEFAULT_DEAD_LETTERS_HISTORY_LIMIT
     dead = kept_dead_letters(view)
     for run in dead[: max(0, len(dead) - limit)]:
-        if run.name in view.jobs:
+        if run.name in view.jobs or not (run.origin.manual or _is_stored(view, run.last_instant)):
             continue
         yield run, (run.completion_time or run.created_at) + view.settings.name_kept
 

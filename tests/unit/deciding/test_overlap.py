@@ -79,12 +79,14 @@ def test_allow_runs_both(name: str) -> None:
     assert step(plan, StartJob).origin.scheduled_time == at("10:05")
 
 
-@pytest.mark.parametrize(
-    "other", [job("10:05", manual=True, name="by-hand"), job("10:05", attempt=2)], ids=["manual", "retry"]
-)
-def test_only_a_first_attempt_claims_an_occurrence(other: JobView) -> None:
-    view = schedule(handled="10:00", jobs=[other], concurrency_policy="Allow")
-    assert step(decide(view, now=at(DUE)), StartJob).origin.scheduled_time == at("10:05")
+def test_a_manual_run_claims_no_occurrence_and_a_retry_says_that_it_was_started() -> None:
+    """Rule: `spec.scheduledTime` may be given; it claims nothing."""
+    by_hand = schedule(
+        handled="10:00", jobs=[job("10:05", manual=True, name="by-hand")], concurrency_policy="Allow"
+    )
+    assert step(decide(by_hand, now=at(DUE)), StartJob).origin.scheduled_time == at("10:05")
+    retried = schedule(handled="10:00", jobs=[job("10:05", attempt=2)], concurrency_policy="Allow")
+    assert not steps(decide(retried, now=at(DUE)), StartJob)
 
 
 def test_an_occurrence_never_blocks_itself() -> None:

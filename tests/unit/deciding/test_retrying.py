@@ -257,6 +257,24 @@ LETTERS: dict[str, tuple[int, list[RunView], tuple[JobView, ...], tuple[str, ...
 }
 
 
+def test_a_retry_that_is_all_that_is_left_of_its_chain_keeps_the_cursor_where_it_was() -> None:
+    """Somebody has wiped the status and deleted the root's record: the occurrence has been started all the same."""
+    view = schedule("0 * * * *", runs=[retry()], jobs=[job("10:00", attempt=2)], concurrency_policy="Allow")
+    plan = decide(view, now=at("10:00:30"))
+    assert not steps(plan, StartJob)
+    stored = step(plan, StoreStatus).status
+    assert (stored.last_handled_time, stored.counters.fired) == (at("10:00"), 0)
+    over = job("10:00", attempt=2, ended="10:00:20")
+    ended = schedule("0 * * * *", runs=[retry()], jobs=[over], stored={"uncounted": (retry().uid,)})
+    assert not steps(decide(ended, now=at("10:00:30")), EndRun), "the cursor comes first"
+
+
+def test_a_dead_letter_stays_until_the_cursor_is_stored() -> None:
+    """Somebody has wiped the status: the dead letter is what is left to say that its occurrence has run."""
+    view = schedule("0 * * * *", created="00:00", runs=DEAD[2:], dead_letters_history_limit=0)
+    assert not steps(decide(view, now=at("09:30")), DeleteRecord)
+
+
 @pytest.mark.parametrize("name", LETTERS)
 def test_which_dead_letters_go(name: str) -> None:
     """Rule: at most deadLettersHistoryLimit are kept per Schedule; an older one that must go leaves an event."""

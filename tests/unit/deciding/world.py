@@ -88,6 +88,8 @@ class World:
     segments: list[Segment] = field(default_factory=list)
     lost: set[datetime] = field(default_factory=set)
     """Occurrences whose only traces people have deleted before the cursor was stored: they may be claimed again."""
+    gaps: set[datetime] = field(default_factory=set)
+    """Occurrences whose record people have deleted."""
     meddled: bool = False
     """Whether people have deleted anything: counts no longer tell the whole then."""
     wiped_at: datetime = NEVER
@@ -200,10 +202,7 @@ class World:
         self.meddled = True
         run = self.runs.pop(name)
         self._loses(self._instants_of(run))
-        # A search for the windows behind it goes by name, and ends here.
-        for later in self.runs.values():
-            if later.window is not None and later.window.first > run.last_instant:
-                self.lost |= {each for each in self._instants_of(later) if each > self._cursor}
+        self.gaps |= set(self._instants_of(run))
 
     def wipe(self) -> None:
         """Let somebody clear the status: the cursor was in it."""
@@ -258,7 +257,9 @@ class World:
                 return None
 
     def _claim(self, instant: datetime, what: str) -> None:
-        if instant in self.lost:
+        # A search for the records of windows goes by name, and ends at the first that is not there.
+        out_of_sight = any(self._cursor < gap < instant for gap in self.gaps)
+        if instant in self.lost or (out_of_sight and self.claims[instant] != ["fired"]):
             self.lost.discard(instant)
             self.claims[instant].clear()
         self.claims[instant].append(what)
