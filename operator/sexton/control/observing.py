@@ -24,8 +24,8 @@ log = logging.getLogger(__name__)
 Object = dict[str, Any]
 
 OUR_JOBS = {"labelSelector": meta.SCHEDULE_LABEL}
-_DONE = [phase for phase in Phase if phase.ended and phase is not Phase.DEAD_LETTERED]
-OPEN_RUNS = {"fieldSelector": ",".join(f"status.phase!={phase}" for phase in _DONE)}
+DONE = [phase for phase in Phase if phase.ended and phase is not Phase.DEAD_LETTERED]
+OPEN_RUNS = {"fieldSelector": ",".join(f"status.phase!={phase}" for phase in DONE)}
 """Dead letters too: they are counted, and somebody may delete them."""
 
 
@@ -139,5 +139,13 @@ class RunsObserver:
             self._cache.run_gone(uid, name)
             return
         self._confirmer.confirm(
-            (namespace, name), seen=self._cache.run_seen, gone=lambda: self._cache.run_gone(uid, name)
+            (namespace, name),
+            seen=lambda obj: self._confirmed(uid, obj),
+            gone=lambda: self._cache.run_gone(uid, name),
         )
+
+    def _confirmed(self, uid: str, obj: Object) -> None:
+        """Take in a record that is there; if it has ended, no event will ever tell again that it is done with."""
+        run = self._cache.run_seen(obj)
+        if run is not None and run.window is None and run.phase in DONE:
+            self._cache.run_gone(uid, run.name)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
+from sexton.api.run import Phase
 from sexton.api.schedule import (
     DEFAULT_DEAD_LETTERS_HISTORY_LIMIT,
     DEFAULT_FAILED_JOBS_HISTORY_LIMIT,
@@ -66,7 +67,11 @@ def record_expiries(view: View) -> Iterator[tuple[EndedRecord, datetime]]:
     """
     limit = view.spec.runs_history_limit if view.spec else DEFAULT_RUNS_HISTORY_LIMIT
     cursor = view.status.last_handled_time
-    open_chains = {run.delivery_id for run in view.runs.values() if run.window is None}
+    open_chains = {
+        run.delivery_id
+        for run in view.runs.values()
+        if not run.phase.ended or run.phase is Phase.DEAD_LETTERED
+    }
     newest_first = sorted(view.history, key=lambda each: (each.last_instant, each.name), reverse=True)
     kept = {True: 0, False: 0}
     for delivery_id, chain in _chains(newest_first):
