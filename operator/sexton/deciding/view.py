@@ -4,7 +4,7 @@ The views are what the operator keeps of each object, so they are small; times a
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Self
 
@@ -191,7 +191,3 @@ class View:
     def suspended(self) -> bool:
         """Whether the user has suspended it."""
         return self.spec is not None and self.spec.suspend
-
-    def with_(self, **changes: object) -> Self:
-        """Return the view with some fields changed."""
-        return replace(self, **changes)  # type: ignore[arg-type]
