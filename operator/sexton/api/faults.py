@@ -49,13 +49,16 @@ def shown(value: object) -> str:
     return json.dumps(value, ensure_ascii=not str(value).isprintable(), default=str)
 
 
-def child(path: str, key: str | int) -> str:
-    """Return the path of a field's member; an index or a key that is no identifier goes into brackets."""
+def child(path: str, key: str | int, *, in_brackets: bool = False) -> str:
+    """Return the path of a field's member, on one line whatever the key holds.
+
+    An index, a key that is no identifier, and one that users choose (``in_brackets``) go into brackets.
+    """
     if isinstance(key, int):
         return f"{path}[{key}]"
     if not key.isprintable():
         key = json.dumps(key)[1:-1]
-    if not key.isidentifier():
+    if in_brackets or not key.isidentifier():
         return f"{path}[{key}]"
     return f"{path}.{key}" if path else key
 

@@ -92,7 +92,10 @@ def _text_faults(metadata: Mapping[str, Any]) -> Iterator[Fault]:
             continue
         for key, value in (values or {}).items():
             if not isinstance(value, str) and value is not None:
-                yield Fault(f"{path}[{key}]", f"must be a text, not {shown(value)}: put quotes around it")
+                yield Fault(
+                    child(path, str(key), in_brackets=True),
+                    f"must be a text, not {shown(value)}: put quotes around it",
+                )
 
 
 def _metadata_faults(obj: Mapping[str, Any]) -> Iterator[Fault]:

@@ -146,6 +146,10 @@ def test_what_is_right(manifest: dict[str, Any]) -> None:
             "metadata.labels[x]: must be a text, not true: put quotes around it",
         ),
         (
+            schedule() | {"metadata": {"name": "a", "labels": {"x\r\ny\u2028": True}}},
+            r"metadata.labels[x\r\ny\u2028]: must be a text, not true: put quotes around it",
+        ),
+        (
             schedule() | {"metadata": {"name": "a", "annotations": ["x"]}},
             "metadata.annotations: must be an object of names and texts, not a list",
         ),

@@ -22,7 +22,7 @@ from unit.timing.rules import rules
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 HOUR = 3600
-FULL = settings.get_current_profile_name() == "full"
+FULL = settings.get_current_profile_name() != "fast"
 ODD_ZONES = (
     "Africa/Casablanca",  # four changes a year, by the moon
     "Africa/Monrovia",  # not whole minutes from UTC until 1972

@@ -15,7 +15,7 @@ from unit.timing.oracle import distinct_zones, zoneinfo_of
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DAY = 86400
-FULL = settings.get_current_profile_name() == "full"
+FULL = settings.get_current_profile_name() != "fast"
 ODD_ZONES = (
     "Africa/Casablanca",
     "Africa/Monrovia",
