@@ -150,25 +150,6 @@ def test_an_outage_is_ridden_out(world: World, part: str) -> None:
     assert max(created_jobs(world.cluster, world.namespace).values()) == 1
 
 
-def test_a_run_on_request_is_answered(world: World) -> None:
-    """What this version does not act on is never met with silence: the request fails and says why."""
-    world.operator()
-    name = world.apply("requested", "0 0 1 1 *")
-    request = {
-        "apiVersion": "sexton.dev/v1",
-        "kind": "ScheduleRun",
-        "metadata": {"name": "now", "namespace": world.namespace},
-        "spec": {"scheduleName": name},
-    }
-    world.cluster.apply(request)
-    assert world.kubectl("wait", "--for=condition=Failed", "sxr/now", "--timeout=30s").endswith(
-        "condition met\n"
-    )
-    assert (
-        world.cluster.get("sxr", "now", "--namespace", world.namespace)["status"]["reason"] == "NotSupported"
-    )
-
-
 def test_a_status_that_somebody_wipes(world: World) -> None:
     """The cursor is read from the records too: what has run does not run again, though its Job is long gone."""
     world.operator(settings=Settings(name_kept=timedelta(seconds=20)))

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cluster_tools.errors import NotOnThisClusterError
+from cluster_tools.errors import CommandError, NotOnThisClusterError
 from cluster_tools.running import run
 from cluster_tools.waiting import wait_for
 
@@ -53,14 +53,26 @@ class ClusterAccess(ABC):
     def until_established(self, *definitions: str, timeout: float = ESTABLISHED_TIMEOUT) -> None:
         """Wait until the server serves custom resources, given by the names of their definitions.
 
-        `kubectl wait` is no help: it fails on a definition that is so new that it has no conditions yet.
+        `kubectl wait` is no help: it fails on a definition that is so new that it has no conditions yet, and says
+        nothing of discovery and the schemas, which `kubectl get` and `explain` need and which come a moment later.
         """
         for name in definitions:
             wait_for(f"{name} to be established", partial(self._is_established, name), timeout)
 
     def _is_established(self, definition: str) -> bool:
-        conditions = self.get("crd", definition).get("status", {}).get("conditions") or []
-        return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
+        known = self.get("crd", definition)
+        conditions = known.get("status", {}).get("conditions") or []
+        if not any(each["type"] == "Established" and each["status"] == "True" for each in conditions):
+            return False
+        spec = known["spec"]
+        where = f"apis/{spec['group']}/{spec['versions'][0]['name']}"
+        if where not in json.loads(self.kubectl("get", "--raw", "/openapi/v3"))["paths"]:
+            return False
+        try:
+            found = json.loads(self.kubectl("get", "--raw", f"/{where}"))["resources"]
+        except CommandError:
+            return False  # not served yet
+        return spec["names"]["plural"] in {each["name"] for each in found}
 
     def kubeconfig_for(self, user: str) -> Path:
         """Return the kubeconfig of one of the cluster's users."""

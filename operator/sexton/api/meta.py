@@ -21,6 +21,9 @@ CATEGORY: Final = "sexton"
 SCHEDULE_LABEL: Final = f"{GROUP}/schedule"
 TRIGGER_LABEL: Final = f"{GROUP}/trigger"
 
+NOT_FOUND_LABEL: Final = f"{GROUP}/schedule-not-found"
+"""On requests for a Schedule that is not there: they belong to nobody, and are removed after an hour."""
+
 # Annotations, on runs, Jobs and pods: all that a run knows.
 SCHEDULE_NAME_ANNOTATION: Final = f"{GROUP}/schedule-name"
 RUN_NAME_ANNOTATION: Final = f"{GROUP}/run"
@@ -34,6 +37,8 @@ CAUGHT_UP_ANNOTATION: Final = f"{GROUP}/caught-up"
 MANUAL_ANNOTATION: Final = f"{GROUP}/manual"
 DELIVERY_ID_ANNOTATION: Final = f"{GROUP}/delivery-id"
 """On retries: the UID of the chain's first record."""
+QUEUED_ANNOTATION: Final = f"{GROUP}/queued"
+"""On records that were stored before their run could start."""
 REDRIVE_OF_ANNOTATION: Final = f"{GROUP}/redrive-of"
 TTL_ANNOTATION: Final = f"{GROUP}/ttl-seconds-after-finished"
 """The `ttlSecondsAfterFinished` that was taken out of the Job, for the operator to apply itself."""

@@ -166,6 +166,8 @@ class ScheduleRunStatus(Model):
     """When its Job was created."""
     completion_time: MicroTime | None = None
     """When it ended."""
+    waiting_since: MicroTime | None = None
+    """Since when it waits, or waited last: for its turn, or for room in a quota."""
     duration: Annotated[str, Field(max_length=32)] | None = None
     """How long it ran, from startTime to completionTime, such as 214ms, 3.2s, 4m5s or 2h3m."""
     next_attempt_time: MicroTime | None = None
@@ -175,7 +177,7 @@ class ScheduleRunStatus(Model):
     window: Window | None = None
     """The scheduled times that this record stands for, if it stands for those that were skipped or missed."""
     blocked_by: ObjectName | None = None
-    """Name of the run that was in flight when this one was skipped."""
+    """Name of the run that was in flight when this one was skipped, or had to wait."""
     delivery_id: Annotated[str, Field(max_length=64)] | None = Field(default=None, alias="deliveryID")
     """Identifies a dead letter: the UID of the first record of its chain."""
     redriven_by: ObjectName | None = None

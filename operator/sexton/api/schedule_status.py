@@ -89,6 +89,8 @@ class RecentRun(Model):
 
     name: ObjectName
     """Name of its ScheduleRun, which may have been pruned since."""
+    creation_time: MicroTime | None = None
+    """When its ScheduleRun was created."""
     scheduled_time: Instant | None = None
     """The time that it served; for several in one record, the first."""
     trigger: Trigger = Trigger.SCHEDULE

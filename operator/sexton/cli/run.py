@@ -83,6 +83,25 @@ MaxDelay = Annotated[
         help="The longest delay between two attempts in seconds, where a Schedule does not say otherwise.",
     ),
 ]
+MaxCatchUpPerTick = Annotated[
+    int,
+    typer.Option(
+        envvar="SEXTON_MAX_CATCH_UP_PER_TICK",
+        min=1,
+        help="Missed runs that may be started late within a tick, all Schedules together.",
+    ),
+]
+Tick = Annotated[
+    float, typer.Option(envvar="SEXTON_TICK_SECONDS", min=0.1, help="Seconds that a tick is long.")
+]
+QuotaPatience = Annotated[
+    float,
+    typer.Option(
+        envvar="SEXTON_QUOTA_PATIENCE_SECONDS",
+        min=0.0,
+        help="Seconds for which a run waits for room in a quota, where a Schedule has no startingDeadlineSeconds.",
+    ),
+]
 Relist = Annotated[
     float,
     typer.Option(
@@ -105,6 +124,9 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter an option, which Typer passes
     max_attempts: MaxAttempts = 3,
     initial_delay: InitialDelay = 1.0,
     max_delay: MaxDelay = 3600.0,
+    max_catch_up_per_tick: MaxCatchUpPerTick = 5,
+    tick: Tick = 10.0,
+    quota_patience: QuotaPatience = 900.0,
 ) -> None:
     """Run the operator: start the Jobs of Schedules on time, and keep the account of them."""
     from sexton.control.operating import Options, PartDied, operate
@@ -127,6 +149,9 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter an option, which Typer passes
             max_attempts=max_attempts,
             initial_delay=timedelta(seconds=initial_delay),
             max_delay=timedelta(seconds=max_delay),
+            max_catch_up_per_tick=max_catch_up_per_tick,
+            tick=timedelta(seconds=tick),
+            quota_patience=timedelta(seconds=quota_patience),
         ),
     )
     try:

@@ -7,9 +7,7 @@ import typer
 
 from sexton.api.faults import Fault, shown
 from sexton.api.meta import API_VERSION, GROUP, RUN_KIND, SCHEDULE_KIND
-from sexton.api.supported import not_supported
 from sexton.api.validation import (
-    schedule_spec,
     unknown_schedule_fields,
     unknown_schedule_run_fields,
     validate_schedule,
@@ -66,9 +64,7 @@ def _faults(content: Mapping[str, Any]) -> list[Fault]:
 
 
 def _schedule_faults(content: Mapping[str, Any]) -> list[Fault]:
-    faults = [*validate_schedule(content), *unknown_schedule_fields(content)]
-    # Only of what is understood it can be said whether it is supported.
-    return faults or not_supported(schedule_spec(content))
+    return [*validate_schedule(content), *unknown_schedule_fields(content)]
 
 
 def _run_faults(content: Mapping[str, Any]) -> list[Fault]:

@@ -12,12 +12,13 @@ from dataclasses import dataclass, field, replace
 from sexton.api.run import Phase
 from sexton.api.schedule_status import ScheduleStatus
 from sexton.control.jobs import Object, Unreadable, owner_uid, read_job, unknown_origin
-from sexton.control.records import read_run
+from sexton.control.records import is_request, read_run, request_identity
 from sexton.control.schedules import KnownSchedule, read_schedule
 from sexton.deciding import EndedRecord, JobEnd, JobView, RunView, Settings, View
 from sexton.deciding.conditions import READY, RECORD_REFUSED, condition
 from sexton.deciding.progress import passed
 from sexton.kube.clock import Clock
+from sexton.kube.watching import Identity
 
 log = logging.getLogger(__name__)
 
@@ -47,16 +48,28 @@ class Entry:
 class Cache:
     """Everything known of Schedules, their Jobs and their records, by the Schedule's UID."""
 
-    def __init__(self, *, clock: Clock, settings: Settings, wake: Wake) -> None:
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        settings: Settings,
+        wake: Wake,
+        unclaimed: Callable[[Identity], None] = lambda _: None,
+    ) -> None:
         self._clock = clock
         self._settings = settings
         self._wake = wake
+        self._unclaimed = unclaimed
+        """Told of the namespace and name of a Schedule that is not known, and for which there are requests."""
         self._entries: dict[str, Entry] = {}
         self._jobs: dict[str, dict[str, JobView]] = {}
         self._runs: dict[str, dict[str, RunView]] = {}
         self._departed: set[tuple[str, str]] = set()
         """Jobs that are not there any more, and whose end has been seen but is not stored yet."""
         self._namespaces: dict[str, str] = {}
+        self._requests: dict[Identity, dict[str, RunView]] = {}
+        """Requests that nobody has answered, by namespace and name of the Schedule that they are for."""
+        self._uids: dict[Identity, str] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -72,10 +85,12 @@ class Cache:
         """Return the namespace of a Schedule that has Jobs or records here, whether it is known itself or not."""
         return self._namespaces[uid]
 
-    def view(self, uid: str, *, clocks_agree: bool) -> View:
+    def view(self, uid: str, *, clocks_agree: bool, may_catch_up: bool = True, rivals: int = 0) -> View:
         """Return everything that a decision about a Schedule rests on."""
         entry = self._entries[uid]
         schedule = entry.schedule
+        runs = self._runs.get(uid, {})
+        asked = self._requests.get((schedule.namespace, schedule.name))
         return View(
             namespace=schedule.namespace,
             name=schedule.name,
@@ -85,18 +100,19 @@ class Cache:
             deleting=schedule.deleting,
             spec=schedule.spec,
             faults=schedule.faults,
-            unsupported=schedule.unsupported,
             timing=schedule.timing,
             timetable=schedule.timetable,
             observed_timetable=schedule.observed_timetable,
             edits=schedule.edits,
             status=schedule.status,
             jobs=self._jobs.get(uid, {}),
-            runs=self._runs.get(uid, {}),
+            runs={**runs, **asked} if asked else runs,
             history=(entry.history or {}).values(),
             record_refused=entry.record_refused,
             doubtful=frozenset(entry.doubtful),
             clocks_agree=clocks_agree,
+            may_catch_up=may_catch_up,
+            rivals=rivals,
             settings=self._settings,
         )
 
@@ -113,6 +129,7 @@ class Cache:
             ready = condition(schedule.status, READY)
             refused = ready.message if ready is not None and ready.reason == RECORD_REFUSED else None
             self._entries[uid] = Entry(schedule=schedule, record_refused=refused)
+            self._uids[schedule.namespace, schedule.name] = uid
         else:
             if schedule.status.observed_generation is None and known.schedule.status.observed_generation:
                 known.probed = False  # somebody has wiped the status, and with it the cursor
@@ -123,7 +140,13 @@ class Cache:
 
     def schedule_gone(self, uid: str) -> None:
         """Take in that a Schedule was deleted; the garbage collector sees to what it owns."""
-        self._entries.pop(uid, None)
+        entry = self._entries.pop(uid, None)
+        if entry is not None:
+            identity = (entry.schedule.namespace, entry.schedule.name)
+            if self._uids.get(identity) == uid:
+                del self._uids[identity]
+                if identity in self._requests:
+                    self._unclaimed(identity)
         self._forget_namespace(uid)
 
     def _forget_namespace(self, uid: str) -> None:
@@ -131,14 +154,17 @@ class Cache:
             self._namespaces.pop(uid, None)
 
     def _forget_passed(self, uid: str, status: ScheduleStatus) -> None:
-        """Drop the records of windows that the stored cursor has passed: no watch would tell us to."""
+        """Drop the records of what did not run, once the stored status has it: no watch would tell us to."""
         cursor, runs = status.last_handled_time, self._runs.get(uid, {})
-        if cursor is None:
-            return
-        for name in [
-            name for name, run in runs.items() if run.window is not None and run.last_instant < cursor
-        ]:
-            del runs[name]
+        listed = {recent.name for recent in status.recent_runs}
+        full = len(listed) >= self._settings.recent_runs
+        for name, run in list(runs.items()):
+            if run.window is not None:
+                passed_by = cursor is not None and run.last_instant < cursor
+            else:
+                passed_by = run.did_not_run and (full or name in listed)
+            if passed_by:
+                del runs[name]
 
     def _who_had(self, kept: Mapping[str, Mapping[str, object]], metadata: Object) -> list[str]:
         """Return the Schedules that had an object which somebody has taken out of their ownership: it is rare."""
@@ -196,7 +222,7 @@ class Cache:
         entry = self._entries.get(uid)
         if entry is None:
             return False
-        run = self.run(uid, job.name)
+        run = self.run(uid, job.run)
         return not passed(entry.schedule.status, job) if run is None else not run.phase.ended
 
     def _forget_departed(self, uid: str) -> None:
@@ -223,16 +249,15 @@ class Cache:
     def without_job(self, uid: str) -> list[RunView]:
         """Return the records that are running and whose Job is not known."""
         jobs = self._jobs.get(uid, {})
-        return [run for run in self.runs_of(uid) if run.phase is Phase.RUNNING and run.name not in jobs]
+        return [run for run in self.runs_of(uid) if run.phase is Phase.RUNNING and run.job_name not in jobs]
 
     def unexplained(self, uid: str) -> list[tuple[JobView, JobEnd]]:
         """Return the Jobs that have failed, whose records are still open, and of which nobody has asked why."""
-        runs = self._runs.get(uid, {})
         return [
             (job, job.end)
             for job in self._jobs.get(uid, {}).values()
             if job.end is not None and not job.end.succeeded and not job.explained
-            if (run := runs.get(job.name)) is not None and not run.phase.ended
+            if (run := self.run(uid, job.run)) is not None and not run.phase.ended
         ]
 
     def explained(self, uid: str, name: str, end: JobEnd) -> None:
@@ -255,6 +280,10 @@ class Cache:
 
     def run_seen(self, obj: Object) -> RunView | None:
         """Take in a record that was listed, changed, or answered to a write of ours; return it if it is ours."""
+        if is_request(obj):
+            self._request_seen(obj)
+            return None
+        self.request_gone(*request_identity(obj))
         uid = owner_uid(obj)
         if uid is None:
             for owner in self._who_had(self._runs, obj["metadata"]):
@@ -271,12 +300,51 @@ class Cache:
             metadata = obj["metadata"]
             log.warning("run %s/%s is left alone: %s", metadata["namespace"], metadata["name"], error)
             return None
+        if known is not None and known.uid == run.uid:
+            run = replace(run, created_at=known.created_at)
         runs[run.name] = run
         self._remember(uid, run)
         self._forget_departed(uid)
         if known is None or known.phase is not run.phase:
             self._wake(uid)
         return run
+
+    def _request_seen(self, obj: Object) -> None:
+        try:
+            run = read_run(obj, clock=self._clock)
+        except Unreadable as error:
+            metadata = obj["metadata"]
+            log.warning("run %s/%s is left alone: %s", metadata["namespace"], metadata["name"], error)
+            return
+        namespace, schedule, name = request_identity(obj)
+        asked = self._requests.setdefault((namespace, schedule), {})
+        known = asked.get(name)
+        if known is not None and known.uid == run.uid:
+            if run.resource_version <= known.resource_version:
+                return
+            run = replace(run, created_at=known.created_at)
+        asked[name] = run
+        uid = self._uids.get((namespace, schedule))
+        if uid is None:
+            self._unclaimed((namespace, schedule))
+        else:
+            self._wake(uid)
+
+    def request_gone(self, namespace: str, schedule: str, name: str) -> None:
+        """Take in that a request was answered or is not there any more."""
+        asked = self._requests.get((namespace, schedule), {})
+        if asked.pop(name, None) is not None and not asked:
+            del self._requests[namespace, schedule]
+
+    def has_request(self, namespace: str, schedule: str, name: str) -> bool:
+        """Tell whether a request is known that nobody has answered."""
+        return name in self._requests.get((namespace, schedule), {})
+
+    def requests(self) -> Iterator[tuple[str, str, RunView]]:
+        """Yield every request that nobody has answered, with the namespace and the name of its Schedule."""
+        for (namespace, schedule), asked in list(self._requests.items()):
+            for run in list(asked.values()):
+                yield namespace, schedule, run
 
     def _remember(self, uid: str, run: RunView) -> None:
         """Keep of an ended record what pruning needs to know."""
@@ -324,12 +392,16 @@ class Cache:
                 yield uid, run
 
     def runs_of(self, uid: str) -> list[RunView]:
-        """Return the known records of a Schedule."""
+        """Return the known records of a Schedule; requests that nobody has answered are not among them."""
         return list(self._runs.get(uid, {}).values())
 
     def run(self, uid: str, name: str) -> RunView | None:
-        """Return a known record."""
-        return self._runs.get(uid, {}).get(name)
+        """Return a known record, or request."""
+        run = self._runs.get(uid, {}).get(name)
+        entry = self._entries.get(uid)
+        if run is not None or entry is None:
+            return run
+        return self._requests.get((entry.schedule.namespace, entry.schedule.name), {}).get(name)
 
 
 def _is_history(run: RunView) -> bool:

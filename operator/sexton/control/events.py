@@ -12,6 +12,7 @@ from typing import Any
 
 from sexton.api import meta
 from sexton.api.times import format_instant
+from sexton.control.schedules import KnownSchedule
 from sexton.deciding.steps import Announcement
 from sexton.kube.client import KubeClient
 from sexton.kube.clock import Clock
@@ -43,6 +44,10 @@ class EventPoster:
             self._queue.put_nowait((namespace, schedule, uid, announcement, self._clock.now()))
         except asyncio.QueueFull:
             log.warning("%s/%s: event %s is dropped, too many wait", namespace, schedule, announcement.reason)
+
+    def tell(self, schedule: KnownSchedule, announcement: Announcement) -> None:
+        """Have an announcement about a Schedule posted soon."""
+        self.post(announcement, namespace=schedule.namespace, schedule=schedule.name, uid=schedule.uid)
 
     async def run(self) -> None:
         """Post what comes, until cancelled."""

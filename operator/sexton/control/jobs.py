@@ -10,6 +10,7 @@ from sexton.api.run import Trigger
 from sexton.api.schedule import ScheduleSpec
 from sexton.api.times import format_instant, parse_instant
 from sexton.deciding import JobEnd, JobView, Origin
+from sexton.deciding.steps import StartJob
 from sexton.kube.clock import Clock
 
 Object = dict[str, Any]
@@ -56,8 +57,10 @@ def annotations_of(origin: Origin, *, schedule: str) -> dict[str, str]:
     """Return the annotations that say all that a run knows."""
     scheduled = format_instant(origin.scheduled_time)
     chain = {meta.DELIVERY_ID_ANNOTATION: origin.delivery_id} if origin.delivery_id else {}
+    redrive = {meta.REDRIVE_OF_ANNOTATION: origin.redrive_of} if origin.redrive_of else {}
     return {
         **chain,
+        **redrive,
         meta.SCHEDULE_NAME_ANNOTATION: schedule,
         meta.SCHEDULED_TIME_ANNOTATION: scheduled,
         meta.EXPRESSION_ANNOTATION: origin.expression,
@@ -96,19 +99,21 @@ def origin_of(annotations: dict[str, str]) -> Origin:
         expression=annotations.get(meta.EXPRESSION_ANNOTATION, ""),
         time_zone=annotations.get(meta.TIME_ZONE_ANNOTATION, ""),
         delivery_id=annotations.get(meta.DELIVERY_ID_ANNOTATION),
+        redrive_of=annotations.get(meta.REDRIVE_OF_ANNOTATION),
     )
 
 
-def build_job(spec: ScheduleSpec, origin: Origin, *, name: str, schedule: str, uid: str) -> Object:
+def build_job(spec: ScheduleSpec, step: StartJob, *, schedule: str, uid: str) -> Object:
     """Return the Job of one attempt, ready to be created."""
+    name, origin = step.name, step.origin
     template = spec.job_template
     job_spec = copy.deepcopy(template.spec)
     ttl = job_spec.pop("ttlSecondsAfterFinished", None)
     job_spec.setdefault("backoffLimit", 0)
     labels = labels_of(schedule=schedule, trigger=origin.trigger)
-    annotations = annotations_of(origin, schedule=schedule)
+    annotations = annotations_of(origin, schedule=schedule) | {meta.RUN_NAME_ANNOTATION: step.run}
     _dress_pods(job_spec, labels=labels, annotations=annotations)
-    environment = environment_of(origin, schedule=schedule, run=name)
+    environment = environment_of(origin, schedule=schedule, run=step.run)
     pod_spec = job_spec["template"].get("spec") or {}
     for container in [*(pod_spec.get("initContainers") or ()), *(pod_spec.get("containers") or ())]:
         own = container.get("env") or []
@@ -165,6 +170,7 @@ def read_job(obj: Object, *, clock: Clock, origin: Origin | None = None) -> JobV
     ttl = annotations.get(meta.TTL_ANNOTATION)
     return JobView(
         name=metadata["name"],
+        run=annotations.get(meta.RUN_NAME_ANNOTATION) or metadata["name"],
         uid=metadata["uid"],
         resource_version=int(metadata["resourceVersion"]),
         origin=origin or origin_of(annotations),
@@ -225,3 +231,10 @@ def _dress_pods(job_spec: Object, *, labels: dict[str, str], annotations: dict[s
 
 def _flag(value: bool) -> str:
     return "true" if value else "false"
+
+
+def whose(obj: Object) -> str:
+    """Say which object has taken a name."""
+    owners = [f"{each.get('kind')} {each.get('name')}" for each in obj["metadata"].get("ownerReferences", ())]
+    kind, name = obj.get("kind", "object"), obj["metadata"]["name"]
+    return f"{kind} {name} exists and is not ours: it belongs to {', '.join(owners) or 'nobody we know'}"

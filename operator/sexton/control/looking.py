@@ -52,7 +52,7 @@ class Looker:
         Somebody may have taken our label off one: it is in flight all the same.
         """
         for run in self._cache.without_job(entry.schedule.uid):
-            live = await self.read(JOBS, entry.schedule.namespace, run.name)
+            live = await self.read(JOBS, entry.schedule.namespace, run.job_name)
             if live is not None:
                 self._cache.job_seen(live)
 
@@ -89,25 +89,34 @@ class Looker:
             and self._cache.run_seen(live) is not None
         )
 
+    async def is_a_dead_letter(self, entry: Entry, name: str) -> bool:
+        """Read a record live that somebody wants to have redriven, before it is said to be no dead letter."""
+        live = await self.read(RUNS, entry.schedule.namespace, name)
+        if live is None or owner_uid(live) != entry.schedule.uid:
+            return False
+        run = self._cache.run_seen(live)
+        return run is not None and run.phase is Phase.DEAD_LETTERED
+
     async def blocker_has_ended(self, entry: Entry, name: str | None) -> bool:
         """Read the run that blocks live: what a watch has not shown yet must not cost a run."""
         if name is None:
             return False
         uid, namespace = entry.schedule.uid, entry.schedule.namespace
         known = self._cache.run(uid, name)
-        if known is not None and known.phase is Phase.AWAITING_RETRY:
+        if known is not None and known.phase in (Phase.AWAITING_RETRY, Phase.PENDING):
             record = await self.read(RUNS, namespace, name)
             if record is None:
                 self._cache.run_gone(uid, name)
                 return True
             run = self._cache.run_seen(record)
-            return run is None or run.phase is not Phase.AWAITING_RETRY
-        before = self._cache.job(uid, name)
+            return run is None or run.phase is not known.phase
+        job_name = known.job_name if known is not None else name
+        before = self._cache.job(uid, job_name)
         if before is None or before.end is not None:
             return False  # no Job of it is in flight as far as we know: what blocks is the retry that will follow
-        live = await self.read(JOBS, namespace, name)
+        live = await self.read(JOBS, namespace, job_name)
         if live is None or owner_uid(live) != uid:
-            self._cache.job_gone(uid, name)
+            self._cache.job_gone(uid, job_name)
             return True
         job = self._cache.job_seen(live)
         return job is None or job.end is not None
@@ -132,9 +141,14 @@ class Looker:
         What is known of them may be old: this process was frozen, or another one was started by mistake.
         """
         schedule = entry.schedule
-        new = set(status.uncounted) - set(schedule.status.uncounted)
+        new = {note.partition("/")[0] for note in set(status.uncounted) - set(schedule.status.uncounted)}
+        replaced = {each.name for each in status.recent_runs if each.outcome is Phase.REPLACED}
         for run in self._cache.runs_of(schedule.uid):
-            if run.uid in new and not await self._is_open(schedule.uid, schedule.namespace, run):
+            if run.uid not in new:
+                continue
+            if not await self._is_open(schedule.uid, schedule.namespace, run):
+                return True
+            if run.name in replaced and await self.blocker_has_ended(entry, run.name):
                 return True
         return False
 
@@ -144,8 +158,8 @@ class Looker:
         if seen is None or seen.uid != run.uid:
             self._cache.run_gone(uid, run.name)
             return False
-        if seen.phase is Phase.RUNNING and self._cache.job(uid, run.name) is None:
-            job = await self.read(JOBS, namespace, run.name)
+        if seen.phase is Phase.RUNNING and self._cache.job(uid, run.job_name) is None:
+            job = await self.read(JOBS, namespace, run.job_name)
             if job is not None and self._cache.job_seen(job) is not None:
                 return False
         return seen.phase is run.phase

@@ -13,7 +13,7 @@ from sexton.api import meta
 from sexton.api.run import Phase
 from sexton.control.cache import Cache
 from sexton.control.jobs import owner_uid
-from sexton.control.requests import Requests, is_request
+from sexton.control.records import request_identity
 from sexton.kube.client import KubeClient
 from sexton.kube.errors import KubeError, NotFound
 from sexton.kube.resources import JOBS, RUNS, Resource
@@ -101,29 +101,39 @@ class JobsObserver:
 class RunsObserver:
     """Takes in what a reflector sees of the open records."""
 
-    def __init__(
-        self, client: KubeClient, cache: Cache, requests: Requests, *, namespace: str | None
-    ) -> None:
+    def __init__(self, client: KubeClient, cache: Cache, *, namespace: str | None) -> None:
         self._cache = cache
         self._namespace = namespace
-        self._requests = requests
         self._confirmer = Confirmer(client, RUNS)
 
     def seen(self, obj: Object) -> None:
         """Take in an open record, or a request."""
-        if is_request(obj):
-            self._requests.seen(obj)
-        else:
-            self._cache.run_seen(obj)
+        self._cache.run_seen(obj)
 
     def vanished(self, obj: Object) -> None:
         """Take in that a record has ended or was deleted."""
         uid = owner_uid(obj)
         if uid is not None:
             self._missing(uid, obj["metadata"]["namespace"], obj["metadata"]["name"])
+        namespace, schedule, name = request_identity(obj)
+        if self._cache.has_request(namespace, schedule, name):
+            self._answered(namespace, schedule, name)
+
+    def _answered(self, namespace: str, schedule: str, name: str) -> None:
+        """Look after a request that has been answered or deleted."""
+        self._confirmer.confirm(
+            (namespace, name),
+            seen=self._cache.run_seen,
+            gone=lambda: self._cache.request_gone(namespace, schedule, name),
+        )
 
     def listed(self, present: set[Identity], *, resource_version: int) -> None:
         """Look after the open records that a complete list lacks."""
+        for namespace, schedule, request in self._cache.requests():
+            if self._namespace not in (None, namespace):
+                continue
+            if (namespace, request.name) not in present and request.resource_version <= resource_version:
+                self._answered(namespace, schedule, request.name)
         for uid, run in self._cache.runs():
             namespace = self._cache.namespace_of(uid)
             if self._namespace not in (None, namespace):
@@ -133,8 +143,8 @@ class RunsObserver:
 
     def _missing(self, uid: str, namespace: str, name: str) -> None:
         run = self._cache.run(uid, name)
-        if run is None or run.window is not None:
-            return  # the records of windows were never open; the cache drops them once the cursor has passed
+        if run is None or run.did_not_run:
+            return  # the cache drops the records of what did not run once the stored status has them
         if run.phase.ended:
             self._cache.run_gone(uid, name)
             return
@@ -147,5 +157,5 @@ class RunsObserver:
     def _confirmed(self, uid: str, obj: Object) -> None:
         """Take in a record that is there; if it has ended, no event will ever tell again that it is done with."""
         run = self._cache.run_seen(obj)
-        if run is not None and run.window is None and run.phase in DONE:
+        if run is not None and not run.did_not_run and run.phase in DONE:
             self._cache.run_gone(uid, run.name)

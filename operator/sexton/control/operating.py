@@ -15,6 +15,7 @@ from sexton.control.observing import OPEN_RUNS, OUR_JOBS, JobsObserver, RunsObse
 from sexton.control.queue import WorkQueue
 from sexton.control.reconciling import Reconciler
 from sexton.control.requests import Requests
+from sexton.control.storm import StormGate
 from sexton.control.timekeeping import keep_time
 from sexton.control.watching import definitions_installed, sweep_schedules, watch_schedules
 from sexton.deciding import Settings
@@ -73,15 +74,19 @@ async def operate(options: Options, *, clock: Clock | None = None, stop: asyncio
 
 async def _operate(client: KubeClient, options: Options, *, clock: Clock, stop: asyncio.Event) -> None:
     queue = WorkQueue(clock=clock, workers=options.workers)
-    cache = Cache(clock=clock, settings=options.settings, wake=queue.wake)
+    requests = Requests(client, clock=clock)
+    cache = Cache(clock=clock, settings=options.settings, wake=queue.wake, unclaimed=requests.unclaimed)
+    requests.cache = cache
     events = EventPoster(client, clock=clock)
     executor = Executor(client, cache=cache, events=events, clock=clock)
-    queue.work = Reconciler(client, cache=cache, executor=executor, queue=queue, clock=clock).reconcile
-    requests = Requests(client, clock=clock)
+    gate = StormGate(clock=clock, settings=options.settings, wake=queue.wake)
+    queue.work = Reconciler(
+        client, cache=cache, executor=executor, queue=queue, gate=gate, clock=clock
+    ).reconcile
     reflectors = [
         reflector
         for namespace in options.namespaces or (None,)
-        for reflector in _reflectors(client, cache, requests, namespace=namespace, pace=options.pace)
+        for reflector in _reflectors(client, cache, namespace=namespace, pace=options.pace)
     ]
     watching = asyncio.Event()
     health = Health(agreement=client.agreement, watching=watching)
@@ -89,6 +94,8 @@ async def _operate(client: KubeClient, options: Options, *, clock: Clock, stop: 
         "queue": queue.run(),
         "events": events.run(),
         "requests": requests.run(),
+        "old requests": requests.sweep(namespaces=options.namespaces, interval_seconds=options.pace.relist),
+        "storm gate": gate.run(),
         "time": keep_time(client, cache=cache, queue=queue, clock=clock),
         "sweep": sweep_schedules(
             cache, client, namespaces=options.namespaces, interval_seconds=options.pace.relist
@@ -106,6 +113,9 @@ async def _operate(client: KubeClient, options: Options, *, clock: Clock, stop: 
         # Jobs and open records first, Schedules after: a decision must not be taken on half of what is stored.
         synced = asyncio.create_task(_synced(client, reflectors, options.namespaces), name="first lists")
         if await _first(synced, stopping, tasks):
+            for _, job in cache.jobs():
+                if job.origin.late:
+                    gate.started_before(job)
             log.info(
                 "operator started", extra={"server": client.host, "namespaces": list(options.namespaces)}
             )
@@ -154,9 +164,7 @@ async def _first(
     return True
 
 
-def _reflectors(
-    client: KubeClient, cache: Cache, requests: Requests, *, namespace: str | None, pace: Pace
-) -> list[Reflector]:
+def _reflectors(client: KubeClient, cache: Cache, *, namespace: str | None, pace: Pace) -> list[Reflector]:
     return [
         Reflector(
             client=client,
@@ -169,7 +177,7 @@ def _reflectors(
         Reflector(
             client=client,
             resource=RUNS,
-            sink=RunsObserver(client, cache, requests, namespace=namespace),
+            sink=RunsObserver(client, cache, namespace=namespace),
             namespace=namespace,
             selectors=OPEN_RUNS,
             pace=pace,

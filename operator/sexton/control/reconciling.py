@@ -12,8 +12,9 @@ from sexton.control.cache import Cache, Entry
 from sexton.control.executing import Executor
 from sexton.control.probing import probe
 from sexton.control.queue import WorkQueue
+from sexton.control.storm import StormGate
 from sexton.deciding import Plan, decide
-from sexton.deciding.steps import Step, StoreStatus
+from sexton.deciding.steps import StartJob, Step, StoreStatus
 from sexton.kube.client import KubeClient
 from sexton.kube.clock import Clock
 from sexton.kube.errors import KubeError, Outage
@@ -41,12 +42,20 @@ class Reconciler:
     """Brings Schedules up to date, one call a key; the queue sees to it that no key is worked on twice at once."""
 
     def __init__(
-        self, client: KubeClient, *, cache: Cache, executor: Executor, queue: WorkQueue, clock: Clock
+        self,
+        client: KubeClient,
+        *,
+        cache: Cache,
+        executor: Executor,
+        queue: WorkQueue,
+        gate: StormGate,
+        clock: Clock,
     ) -> None:
         self._client = client
         self._cache = cache
         self._executor = executor
         self._queue = queue
+        self._gate = gate
         self._clock = clock
         self._status_written: dict[str, float] = {}
         self._failures: dict[str, int] = {}
@@ -72,10 +81,17 @@ class Reconciler:
             entry = self._cache.entry(uid)
             if entry is None:
                 self._status_written.pop(uid, None)
+                self._gate.waits(uid, None)
                 return
             await self._prepare(entry)
-            view = self._cache.view(uid, clocks_agree=self._client.agreement.holds)
+            view = self._cache.view(
+                uid,
+                clocks_agree=self._client.agreement.holds,
+                may_catch_up=self._gate.may(uid),
+                rivals=self._gate.rivals(uid),
+            )
             plan = decide(view, now=self._clock.now())
+            self._gate.waits(uid, plan.late)
             steps = [step for step in plan.steps if not self._can_wait(uid, step)]
             same = same + 1 if steps and steps == before else 0
             if same >= SAME_ROUNDS:
@@ -120,6 +136,8 @@ class Reconciler:
             else:
                 if isinstance(step, StoreStatus):
                     self._status_written[entry.schedule.uid] = time.monotonic()
+                if isinstance(step, StartJob) and step.origin.late:
+                    self._gate.started(entry.schedule.uid)
         return first
 
     def _can_wait(self, uid: str, step: Step) -> bool:

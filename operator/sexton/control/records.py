@@ -3,6 +3,7 @@
 A record is written whole, outcome included, in one write: it has no status subresource.
 """
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -13,10 +14,53 @@ from sexton.api.run import Phase, ScheduleRunSpec, ScheduleRunStatus
 from sexton.api.times import parse_instant, short_duration
 from sexton.control.jobs import Unreadable, annotations_of, labels_of, owner_reference
 from sexton.deciding import JobView, Origin, RunView, Window
-from sexton.deciding.steps import EndRun, GrowWindow, RecordJob, RecordWindow, SupersedeRun
+from sexton.deciding.naming import manual_run_name
+from sexton.deciding.steps import (
+    ClearDeadLetter,
+    EndRun,
+    GrowWindow,
+    MarkRedriven,
+    RecordJob,
+    RecordWaiting,
+    RecordWindow,
+    StartJob,
+    SupersedeRun,
+)
 from sexton.kube.clock import Clock
 
 Object = dict[str, Any]
+
+REDRIVEN = "Redriven"
+"""The reason of a record that was a dead letter until a redrive succeeded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pending:
+    """Why a run has no Job, and since when."""
+
+    reason: str
+    message: str
+    since: datetime
+
+    def status(self) -> ScheduleRunStatus:
+        """Return the status that says so."""
+        return ScheduleRunStatus(
+            phase=Phase.PENDING,
+            reason=self.reason,
+            message=self.message[: api.MESSAGE_LIMIT],
+            waiting_since=self.since,
+        )
+
+
+def is_request(obj: Object) -> bool:
+    """Tell whether a record is a request that nobody has answered: what the operator writes has a phase."""
+    return not (obj.get("status") or {}).get("phase")
+
+
+def request_identity(obj: Object) -> tuple[str, str, str]:
+    """Return the namespace of a record, the name of its Schedule, and its own name."""
+    metadata = obj["metadata"]
+    return metadata["namespace"], str((obj.get("spec") or {}).get("scheduleName")), metadata["name"]
 
 
 def running_record(job: JobView, *, schedule: str, uid: str) -> Object:
@@ -25,15 +69,59 @@ def running_record(job: JobView, *, schedule: str, uid: str) -> Object:
     return _record(job.origin, status, name=job.name, schedule=schedule, uid=uid)
 
 
-def refused_record(
-    origin: Origin, *, name: str, schedule: str, uid: str, reason: str, message: str
-) -> Object:
+def pending_record(step: StartJob, pending: Pending, *, schedule: str, uid: str) -> Object:
     """Return the record of an attempt whose Job the API server would not create.
 
     It is stored as open, and ends like any other run, so that its end is counted like any other.
     """
-    status = ScheduleRunStatus(phase=Phase.PENDING, reason=reason, message=message[: api.MESSAGE_LIMIT])
-    return _record(origin, status, name=name, schedule=schedule, uid=uid)
+    return _record(step.origin, pending.status(), name=step.run, schedule=schedule, uid=uid)
+
+
+def waiting_record(step: RecordWaiting, *, now: datetime, schedule: str, uid: str) -> Object:
+    """Return the record of a run that waits for its turn."""
+    body = _record(step.origin, _waiting(step, now=now), name=step.run, schedule=schedule, uid=uid)
+    body["metadata"]["annotations"][meta.QUEUED_ANNOTATION] = "true"
+    return body
+
+
+def waiting_request(step: RecordWaiting, request: RunView, *, now: datetime) -> Object:
+    """Return the patch by which a request says that it waits for its turn."""
+    return _patch(request, _waiting(step, now=now))
+
+
+def pending_again(run: RunView, pending: Pending) -> Object:
+    """Return the patch by which a record says what its run waits for now."""
+    return _patch(run, pending.status())
+
+
+def adopting(body: Object, live: Object, origin: Origin, *, schedule: str, uid: str) -> Object:
+    """Return the patch of a request with what makes it ours; what somebody has written on it stays."""
+    others = [each for each in live["metadata"].get("ownerReferences", ()) if each.get("uid") != uid]
+    owners = [{**each, "controller": False} for each in others]
+    return body | {
+        "metadata": {
+            "resourceVersion": live["metadata"]["resourceVersion"],
+            "labels": labels_of(schedule=schedule, trigger=origin.trigger),
+            "annotations": annotations_of(origin, schedule=schedule),
+            "ownerReferences": [*owners, owner_reference(name=schedule, uid=uid)],
+        }
+    }
+
+
+def unclaimed_request(request: Object, *, reason: str, message: str, now: datetime) -> Object:
+    """Return the patch that ends a request for a Schedule that is not there."""
+    status = ScheduleRunStatus(
+        phase=Phase.FAILED,
+        reason=reason,
+        message=message,
+        completion_time=now,
+        conditions=_ended_conditions(Phase.FAILED, reason=reason, message=message, at=now),
+    )
+    version = request["metadata"]["resourceVersion"]
+    return {
+        "metadata": {"resourceVersion": version, "labels": {meta.NOT_FOUND_LABEL: "true"}},
+        "status": status.to_wire(),
+    }
 
 
 def window_record(step: RecordWindow, *, now: datetime, schedule: str, uid: str) -> Object:
@@ -64,7 +152,7 @@ def grown_window(step: GrowWindow, *, now: datetime) -> Object:
 
 
 def overruling_record(step: RecordJob, *, instead_of: RunView) -> Object:
-    """Return the patch that makes the record of skipped or missed occurrences that of the first one's Job."""
+    """Return the patch by which a record that did not know of a Job becomes that of the Job."""
     status = ScheduleRunStatus(phase=Phase.RUNNING, start_time=step.job.created_at, job_name=step.job.name)
     body = _patch(instead_of, status)
     gone = {"window", "reason", "message", "blockedBy", "completionTime", "duration", "conditions"}
@@ -85,6 +173,7 @@ def ended_record(step: EndRun) -> Object:
         completion_time=end.at,
         duration=short_duration(end.at - (began or end.at)),
         next_attempt_time=step.next_attempt_time,
+        blocked_by=step.blocked_by,
         delivery_id=step.run.delivery_id if step.phase is Phase.DEAD_LETTERED else None,
         conditions=(
             _ended_conditions(step.phase, reason=end.reason, message=end.message, at=end.at)
@@ -107,6 +196,26 @@ def superseded_record(step: SupersedeRun, *, now: datetime) -> Object:
     return _patch(run, status)
 
 
+def redriven_record(step: MarkRedriven) -> Object:
+    """Return the patch by which a dead letter says which run tries it again."""
+    return {
+        "metadata": {"resourceVersion": str(step.run.resource_version)},
+        "status": {"redrivenBy": step.by},
+    }
+
+
+def cleared_record(step: ClearDeadLetter, *, now: datetime) -> Object:
+    """Return the patch by which a dead letter ceases to be one: it has been redriven with success."""
+    message = f"{step.run.message}; redriven with success by {step.by}"[: api.MESSAGE_LIMIT]
+    status = ScheduleRunStatus(
+        phase=Phase.FAILED,
+        reason=REDRIVEN,
+        message=message,
+        conditions=_ended_conditions(Phase.FAILED, reason=REDRIVEN, message=message, at=now),
+    )
+    return _patch(step.run, status)
+
+
 def read_run(obj: Object, *, clock: Clock) -> RunView:
     """Return what there is to know of a record.
 
@@ -122,12 +231,19 @@ def read_run(obj: Object, *, clock: Clock) -> RunView:
     annotations = metadata.get("annotations") or {}
     created_at = clock.from_server(parse_instant(metadata["creationTimestamp"]))
     window = status.window
+    is_first_of_request = spec.manual and spec.attempt == 1
+    told = annotations.get(meta.SCHEDULED_TIME_ANNOTATION) if is_first_of_request else None
     return RunView(
         name=metadata["name"],
+        job_name=(
+            manual_run_name(schedule=spec.schedule_name, record_uid=metadata["uid"], attempt=1)
+            if is_first_of_request
+            else metadata["name"]
+        ),
         uid=metadata["uid"],
         resource_version=int(metadata["resourceVersion"]),
         origin=Origin(
-            scheduled_time=spec.scheduled_time or created_at,
+            scheduled_time=_instant(told) or spec.scheduled_time or created_at,
             attempt=spec.attempt,
             trigger=spec.trigger,
             caught_up=spec.caught_up,
@@ -135,6 +251,7 @@ def read_run(obj: Object, *, clock: Clock) -> RunView:
             expression=annotations.get(meta.EXPRESSION_ANNOTATION, ""),
             time_zone=annotations.get(meta.TIME_ZONE_ANNOTATION, ""),
             delivery_id=annotations.get(meta.DELIVERY_ID_ANNOTATION),
+            redrive_of=spec.redrive_of,
         ),
         created_at=created_at,
         phase=status.phase,
@@ -146,7 +263,18 @@ def read_run(obj: Object, *, clock: Clock) -> RunView:
         next_attempt_time=status.next_attempt_time,
         window=Window(count=window.count, first=window.first, last=window.last) if window else None,
         blocked_by=status.blocked_by,
+        queued=annotations.get(meta.QUEUED_ANNOTATION) == "true",
+        waiting_since=status.waiting_since,
+        redriven_by=status.redriven_by,
     )
+
+
+def _instant(text: str | None) -> datetime | None:
+    """Return the instant that an annotation names, or None if somebody has taken it away or changed it."""
+    try:
+        return parse_instant(text) if text is not None else None
+    except ValueError:
+        return None
 
 
 def _record(origin: Origin, status: ScheduleRunStatus, *, name: str, schedule: str, uid: str) -> Object:
@@ -157,6 +285,7 @@ def _record(origin: Origin, status: ScheduleRunStatus, *, name: str, schedule: s
         attempt=origin.attempt,
         caught_up=origin.caught_up,
         manual=origin.manual,
+        redrive_of=origin.redrive_of,
     )
     return {
         "apiVersion": meta.API_VERSION,
@@ -174,6 +303,16 @@ def _record(origin: Origin, status: ScheduleRunStatus, *, name: str, schedule: s
 
 def _patch(run: RunView, status: ScheduleRunStatus) -> Object:
     return {"metadata": {"resourceVersion": str(run.resource_version)}, "status": status.to_wire()}
+
+
+def _waiting(step: RecordWaiting, *, now: datetime) -> ScheduleRunStatus:
+    return ScheduleRunStatus(
+        phase=Phase.PENDING,
+        reason=step.reason,
+        message=step.message,
+        blocked_by=step.blocked_by,
+        waiting_since=now,
+    )
 
 
 def _window(window: Window) -> api.Window:

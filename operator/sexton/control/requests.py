@@ -1,74 +1,111 @@
-"""ScheduleRuns that a person created to have a Schedule run now.
+"""Requests for Schedules that are not there: answered, and removed after an hour.
 
-This version does not run them. It says so in the request itself, which ends as failed, so that nobody waits for it.
+Where admission is on, nobody can create one. A request may also be seen before its Schedule is, so the API server is
+asked before it is said that there is none.
 """
 
 import asyncio
 import logging
+from datetime import timedelta
 from typing import Any
 
-from sexton.api.condition import Condition, ConditionStatus
-from sexton.api.run import Phase, ScheduleRunStatus
+from sexton.api import meta
+from sexton.api.times import parse_instant
+from sexton.control.cache import Cache
+from sexton.control.records import is_request, unclaimed_request
 from sexton.kube.client import KubeClient
 from sexton.kube.clock import Clock
 from sexton.kube.errors import Conflict, KubeError, NotFound
-from sexton.kube.resources import RUNS
+from sexton.kube.resources import RUNS, SCHEDULES
+from sexton.kube.watching import PAGE, Identity
 
 log = logging.getLogger(__name__)
 
 Object = dict[str, Any]
 
-REASON = "NotSupported"
-MESSAGE = "this version of Sexton does not run a Schedule on request; it runs when its expression says so"
+SCHEDULE_NOT_FOUND = "ScheduleNotFound"
 RETRY_SECONDS = 5.0
-
-
-def is_request(obj: Object) -> bool:
-    """Tell whether a record is a request that nobody has answered: what the operator writes has a phase."""
-    return not (obj.get("status") or {}).get("phase")
+KEPT = timedelta(hours=1)
 
 
 class Requests:
-    """Answers requests, one after the other."""
+    """Answers requests that belong to no Schedule."""
+
+    cache: Cache
+    """Where they are; it is given last, since it needs us."""
 
     def __init__(self, client: KubeClient, *, clock: Clock) -> None:
         self._client = client
         self._clock = clock
-        self._waiting: asyncio.Queue[Object] = asyncio.Queue()
+        self._waiting: asyncio.Queue[Identity] = asyncio.Queue()
 
-    def seen(self, obj: Object) -> None:
-        """Take in a record that no Schedule owns and that has not ended."""
-        self._waiting.put_nowait(obj)
+    def unclaimed(self, schedule: Identity) -> None:
+        """Take in that there are requests for a Schedule that is not known."""
+        self._waiting.put_nowait(schedule)
 
     async def run(self) -> None:
         """Answer what comes, until cancelled."""
         while True:
-            obj = await self._waiting.get()
-            metadata = obj["metadata"]
+            schedule = await self._waiting.get()
             try:
-                await self._client.patch(RUNS, metadata["namespace"], metadata["name"], self._answer(obj))
-            except (NotFound, Conflict):
-                continue  # deleted, or changed: then it is seen anew
+                await self._look(schedule)
             except KubeError as error:
-                log.warning("run %s/%s can't be answered: %s", metadata["namespace"], metadata["name"], error)
-                asyncio.get_running_loop().call_later(RETRY_SECONDS, self._waiting.put_nowait, obj)
+                log.warning("requests for %s/%s can't be answered: %s", *schedule, error)
+                asyncio.get_running_loop().call_later(RETRY_SECONDS, self._waiting.put_nowait, schedule)
 
-    def _answer(self, obj: Object) -> Object:
-        now = self._clock.now()
-        status = ScheduleRunStatus(
-            phase=Phase.FAILED,
-            reason=REASON,
-            message=MESSAGE,
-            completion_time=now,
-            conditions=(
-                Condition(
-                    type="Failed",
-                    status=ConditionStatus.TRUE,
-                    reason=REASON,
-                    message=MESSAGE,
-                    last_transition_time=now,
-                ),
-            ),
-        )
-        version = {"resourceVersion": obj["metadata"]["resourceVersion"]}
-        return {"metadata": version, "status": status.to_wire()}
+    async def _look(self, schedule: Identity) -> None:
+        namespace, name = schedule
+        try:
+            self.cache.schedule_seen(await self._client.get(SCHEDULES, namespace, name))
+        except NotFound:
+            for where, which, run in self.cache.requests():
+                if (where, which) == schedule:
+                    await self._refuse(schedule, run.name)
+
+    async def _refuse(self, schedule: Identity, name: str) -> None:
+        namespace, schedule_name = schedule
+        message = f"there is no Schedule {schedule_name} in namespace {namespace}"
+        try:
+            request = await self._client.get(RUNS, namespace, name)
+            if is_request(request):
+                body = unclaimed_request(
+                    request, reason=SCHEDULE_NOT_FOUND, message=message, now=self._clock.now()
+                )
+                await self._client.patch(RUNS, namespace, name, body)
+        except Conflict:
+            self._waiting.put_nowait(schedule)  # somebody has changed it meanwhile
+            return
+        except NotFound:
+            log.debug("request %s/%s is gone", namespace, name)
+        self.cache.request_gone(namespace, schedule_name, name)
+
+    async def sweep(self, *, namespaces: tuple[str, ...], interval_seconds: float) -> None:
+        """Remove what was answered so more than an hour ago, every few minutes, until cancelled."""
+        while True:
+            try:
+                for namespace in namespaces or (None,):
+                    await self._sweep(namespace)
+            except KubeError as error:
+                log.warning("old requests can't be removed: %s", error)
+            await asyncio.sleep(interval_seconds)
+
+    async def _sweep(self, namespace: str | None) -> None:
+        query = {"labelSelector": meta.NOT_FOUND_LABEL, "limit": str(PAGE)}
+        while True:
+            page = await self._client.list_page(RUNS, namespace=namespace, query=query)
+            for obj in page.get("items", ()):
+                await self._remove_if_old(obj)
+            if not (more := page["metadata"].get("continue")):
+                return
+            query["continue"] = more
+
+    async def _remove_if_old(self, obj: Object) -> None:
+        metadata, status = obj["metadata"], obj.get("status") or {}
+        ended = status.get("completionTime")
+        if status.get("reason") != SCHEDULE_NOT_FOUND or ended is None or not self._client.agreement.holds:
+            return
+        if self._clock.now() - parse_instant(ended) >= KEPT:
+            try:
+                await self._client.delete(RUNS, metadata["namespace"], metadata["name"], uid=metadata["uid"])
+            except (NotFound, Conflict):
+                log.debug("request %s/%s is gone", metadata["namespace"], metadata["name"])

@@ -12,7 +12,6 @@ from sexton.api.faults import Fault
 from sexton.api.recurrence import observed_timing_of, recurrence_of
 from sexton.api.schedule import ScheduleSpec
 from sexton.api.schedule_status import ObservedTiming, ScheduleStatus
-from sexton.api.supported import not_supported
 from sexton.api.times import parse_instant
 from sexton.api.validation import schedule_spec, validate_schedule
 from sexton.deciding.view import Edits
@@ -40,7 +39,6 @@ class KnownSchedule:
     deleting: bool
     spec: ScheduleSpec | None
     faults: tuple[Fault, ...]
-    unsupported: tuple[Fault, ...]
     timing: ObservedTiming | None
     timetable: Recurrence | None
     observed_timetable: Recurrence | None
@@ -68,7 +66,6 @@ def read_schedule(obj: Object, *, clock: Clock) -> KnownSchedule:
         deleting="deletionTimestamp" in metadata,
         spec=spec,
         faults=faults,
-        unsupported=tuple(not_supported(spec)) if spec is not None else (),
         timing=timing,
         timetable=_timetable(timing, namespace=namespace, name=name),
         observed_timetable=_timetable(status.observed_timing, namespace=namespace, name=name),

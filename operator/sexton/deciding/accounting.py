@@ -6,7 +6,7 @@ write that notes the run's UID in ``uncounted``, where it stays until the run's 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from sexton.api.run import Phase
@@ -20,8 +20,18 @@ from sexton.api.schedule_status import (
 )
 from sexton.api.times import short_duration
 from sexton.deciding.overlap import end_of, is_in_flight
+from sexton.deciding.pending import starts_at, waiting, why_never
 from sexton.deciding.progress import recorded, tail
-from sexton.deciding.retrying import awaiting_retry, kept_dead_letters, outcome, policy, successor_name
+from sexton.deciding.redriving import line
+from sexton.deciding.replacing import replaced, replaced_end
+from sexton.deciding.retrying import (
+    awaiting_retry,
+    kept_dead_letters,
+    outcome,
+    policy,
+    successor_name,
+    told,
+)
 from sexton.deciding.view import JobEnd, RunView, View
 
 
@@ -37,8 +47,14 @@ class Ended:
 
     @property
     def note(self) -> str:
-        """What stands for it in ``uncounted``: the run's UID, unless the attempt's own end was counted before."""
-        return f"{self.run.uid}/expired" if self.run.phase is Phase.AWAITING_RETRY else self.run.uid
+        """What stands for it in ``uncounted``."""
+        return _note_of_end(self.run)
+
+    @property
+    def failed(self) -> bool:
+        """Whether it is the end of a failed attempt, and not of a chain whose last attempt was counted before."""
+        over = (Phase.AWAITING_RETRY, Phase.DEAD_LETTERED)
+        return self.phase in over and self.run.phase is not Phase.AWAITING_RETRY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,17 +70,43 @@ class Followed:
         return f"{self.run.uid}/followed"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """An occurrence that was stored before it could start, and has been started since."""
+
+    run: RunView
+
+    @property
+    def note(self) -> str:
+        """What stands for it in ``uncounted``."""
+        return f"{self.run.uid}/started"
+
+
+def _note_of_end(run: RunView) -> str:
+    """Return what stands for the end of a run: its UID, unless the attempt's own end was counted before."""
+    return f"{run.uid}/expired" if run.phase is Phase.AWAITING_RETRY else run.uid
+
+
 def ended(view: View, *, now: datetime) -> list[Ended]:
-    """Return the records whose attempt has ended, in the order of their ends."""
-    pairs = [
-        _ended(view, run, end)
-        for run in view.runs.values()
-        if not run.phase.ended and (end := end_of(view, run, now=now)) is not None
-    ]
-    return sorted(pairs, key=lambda each: (each.end.at, each.run.name))
+    """Return the records whose attempt has ended, or that are never going to start, in the order of their ends."""
+    gone = replaced(view, now=now)
+    found = [_ended(view, run, gone=gone, now=now) for run in view.runs.values() if not run.phase.ended]
+    return sorted((each for each in found if each is not None), key=lambda each: (each.end.at, each.run.name))
 
 
-def _ended(view: View, run: RunView, end: JobEnd) -> Ended:
+def _ended(view: View, run: RunView, *, gone: frozenset[str], now: datetime) -> Ended | None:
+    """Return how an open record ends; what has been told by the counters stays so."""
+    if run.job_name in view.doubtful:
+        return None  # it may have been started
+    counted_as = told(view, run, note=_note_of_end(run))
+    if counted_as is not None and counted_as.outcome in (Phase.REPLACED, Phase.MISSED):
+        return _over(run, counted_as.outcome, _told_end(counted_as, now=now))
+    end = end_of(view, run, now=now)
+    if end is None and counted_as is None and run.name in gone:
+        return _over(run, Phase.REPLACED, replaced_end(view, run, now=now))
+    if end is None:
+        never = why_never(view, run, now=now)
+        return _over(run, Phase.MISSED, never) if never else None
     phase = outcome(view, run, end)
     waits = phase is Phase.AWAITING_RETRY
     following = end.at + policy(view).delay_after(run.origin.attempt) if waits else None
@@ -77,7 +119,26 @@ def followed(view: View) -> list[Followed]:
     return [Followed(run=run, successor=name) for run, name in pairs if name in view.runs]
 
 
-def counted(view: View, each: Ended | Followed) -> bool:
+def _over(run: RunView, phase: Phase, end: JobEnd) -> Ended:
+    return Ended(run=run, end=end, phase=phase, next_attempt_time=None)
+
+
+def _told_end(told_: RecentRun, *, now: datetime) -> JobEnd:
+    return JobEnd(
+        succeeded=False,
+        at=told_.completion_time or now,
+        reason=told_.reason or "",
+        message=told_.message or "",
+    )
+
+
+def started(view: View) -> list[Started]:
+    """Return the occurrences whose start their records don't show yet, though they were stored before it."""
+    queued = (run for run in view.runs.values() if run.queued and run.scheduled)
+    return [Started(run=run) for run in queued if starts_at(view, run)]
+
+
+def counted(view: View, each: Ended | Followed | Started) -> bool:
     """Tell whether the stored status has counted this, and its occurrence."""
     cursor = view.status.last_handled_time
     passed = each.run.origin.manual or (cursor is not None and cursor >= each.run.last_instant)
@@ -87,42 +148,59 @@ def counted(view: View, each: Ended | Followed) -> bool:
 def account(view: View, *, now: datetime) -> ScheduleStatus:
     """Return the stored status with all that has happened since counted in."""
     status = view.status
-    ends, follows = ended(view, now=now), followed(view)
-    due_notes = {each.note for each in ends} | {each.note for each in follows}
-    noted = [note for note in status.uncounted if note in due_notes]
-    # There is room for so many notes; what is beyond is counted once the records of these say that they are.
-    room = UNCOUNTED_LIMIT - len(noted)
-    new_ends = [each for each in ends if each.note not in noted][:room]
-    new_follows = [each for each in follows if each.note not in noted][: room - len(new_ends)]
-    started = [run for run in tail(view, now=now) if run.window is None]
+    news = _news(view, now=now)
+    new_ends = news.ends
+    begun = [run for run in tail(view, now=now) if run.window is None and not run.queued]
+    begun += [each.run for each in news.starts]
     return status.model_copy(
         update={
             "last_handled_time": recorded(view, now=now),
-            "last_schedule_time": _latest(status.last_schedule_time, *(run.last_instant for run in started)),
-            "counters": _counters(view, new_ends, new_follows, now=now),
-            "uncounted": tuple(
-                noted + [each.note for each in new_ends] + [each.note for each in new_follows]
-            ),
+            "last_schedule_time": _latest(status.last_schedule_time, *(run.last_instant for run in begun)),
+            "counters": _counters(view, news, now=now),
+            "uncounted": news.notes,
             "recent_runs": _recent_runs(view, new_ends),
             "last_successful_time": _latest(
                 status.last_successful_time, *(each.end.at for each in new_ends if each.end.succeeded)
             ),
             "last_failed_time": _latest(
-                status.last_failed_time, *(each.end.at for each in new_ends if _failed(each))
+                status.last_failed_time, *(each.end.at for each in new_ends if each.failed)
             ),
             "consecutive_failures": _consecutive_failures(status.consecutive_failures, new_ends),
-            "dead_letters": len(dead_letters(view, ends)),
+            "dead_letters": len(dead_letters(view, now=now)),
+            "waiting": len(waiting(view)),
             **_in_flight(view, now=now),
         }
     )
 
 
-def _failed(each: Ended) -> bool:
-    """Tell whether this is the end of a failed attempt, and not of a chain whose last attempt was counted before."""
-    return not each.end.succeeded and each.run.phase is not Phase.AWAITING_RETRY
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _News:
+    """What the stored counters don't include yet, and the notes of all that the records don't say yet."""
+
+    notes: tuple[str, ...]
+    starts: list[Started] = field(default_factory=list)
+    ends: list[Ended] = field(default_factory=list)
+    follows: list[Followed] = field(default_factory=list)
 
 
-def _counters(view: View, new_ends: list[Ended], new_follows: list[Followed], *, now: datetime) -> Counters:
+def _news(view: View, *, now: datetime) -> _News:
+    stored = view.status.uncounted
+    starts, ends, follows = started(view), ended(view, now=now), followed(view)
+    everything: list[Started | Ended | Followed] = [*starts, *ends, *follows]
+    due_notes = {each.note for each in everything}
+    noted = [note for note in stored if note in due_notes]
+    # There is room for so many notes; what is beyond is counted once the records of these say that they are. A start
+    # goes before its end.
+    fresh = [each for each in everything if each.note not in noted][: UNCOUNTED_LIMIT - len(noted)]
+    return _News(
+        notes=tuple(noted + [each.note for each in fresh]),
+        starts=[each for each in fresh if isinstance(each, Started)],
+        ends=[each for each in fresh if isinstance(each, Ended)],
+        follows=[each for each in fresh if isinstance(each, Followed)],
+    )
+
+
+def _counters(view: View, news: _News, *, now: datetime) -> Counters:
     moved = dict.fromkeys(Counters.model_fields, 0)
     for run in tail(view, now=now):
         if not run.scheduled:
@@ -132,14 +210,18 @@ def _counters(view: View, new_ends: list[Ended], new_follows: list[Followed], *,
                 moved["missed"] += _beyond_the_cursor(view, run)
             case Phase.SKIPPED:
                 moved["skipped_overlaps"] += _beyond_the_cursor(view, run)
-            case _:
+            case _ if not run.queued:
                 moved["fired"] += 1
                 moved["caught_up"] += run.origin.caught_up
-    for each in new_ends:
+    for start in news.starts:
+        moved["fired"] += 1
+        moved["caught_up"] += start.run.origin.caught_up
+    for each in news.ends:
         moved["succeeded"] += each.end.succeeded
-        moved["failed"] += _failed(each)
+        moved["failed"] += each.failed
         moved["dead_lettered"] += each.phase is Phase.DEAD_LETTERED
-    moved["retried"] = len(new_follows)
+        moved["missed"] += each.phase is Phase.MISSED
+    moved["retried"] = len(news.follows)
     before = view.status.counters
     return before.model_copy(update={name: getattr(before, name) + count for name, count in moved.items()})
 
@@ -164,13 +246,15 @@ def _latest(*instants: datetime | None) -> datetime | None:
 
 def _consecutive_failures(before: int, new_ends: list[Ended]) -> int:
     for each in new_ends:
-        before = 0 if each.end.succeeded else before + _failed(each)
+        before = 0 if each.end.succeeded else before + each.failed
     return before
 
 
-def dead_letters(view: View, ends: list[Ended]) -> list[RunView]:
-    """Return the dead letters, those that are just becoming one included, oldest first."""
-    return kept_dead_letters(view) + [
+def dead_letters(view: View, *, now: datetime) -> list[RunView]:
+    """Return the dead letters, oldest first: those that are just becoming one, and not those just cleared."""
+    ends = ended(view, now=now)
+    cleared = {dead.name for each in ends if each.end.succeeded for dead in line(view, each.run)}
+    return [dead for dead in kept_dead_letters(view) if dead.name not in cleared] + [
         replace(each.run, message=each.end.message) for each in ends if each.phase is Phase.DEAD_LETTERED
     ]
 
@@ -188,7 +272,7 @@ def _in_flight(view: View, *, now: datetime) -> Mapping[str, object]:
 
 
 def _active(view: View, run: RunView) -> ActiveRun:
-    job = view.jobs.get(run.name)
+    job = view.job_of(run)
     return ActiveRun(
         name=run.name,
         uid=job.uid if job else None,
@@ -202,20 +286,20 @@ def _active(view: View, run: RunView) -> ActiveRun:
 
 
 def _recent_runs(view: View, new_ends: list[Ended]) -> tuple[RecentRun, ...]:
-    """Return the last runs that ended, newest first, those that are just ending included.
-
-    Occurrences are handled in order, so their instants sort runs by creation.
-    """
+    """Return the last runs that ended, newest first by creation, those that are just ending included."""
     entries = {run.name: run for run in view.status.recent_runs}
     entries |= {each.run.name: _recent_end(each) for each in new_ends}
-    entries |= {
-        run.name: _recent_window(run)
-        for run in view.runs.values()
-        if run.phase.ended and run.window is not None
-    }
+    skips = (run for run in view.runs.values() if run.did_not_run)
+    entries |= {run.name: _recent_skip(run) for run in skips if run.window or run.name not in entries}
     newest_first = sorted(
         entries.values(),
-        key=lambda run: (run.scheduled_time or view.created_at, run.attempt, run.name),
+        # Occurrences are handled in order, so where creation can't tell, their instants do.
+        key=lambda run: (
+            run.creation_time or run.scheduled_time or view.created_at,
+            run.scheduled_time or view.created_at,
+            run.attempt,
+            run.name,
+        ),
         reverse=True,
     )
     return tuple(newest_first[: view.settings.recent_runs])
@@ -226,6 +310,7 @@ def _recent_end(each: Ended) -> RecentRun:
     begun = run.start_time or end.at
     return RecentRun(
         name=run.name,
+        creation_time=run.created_at,
         scheduled_time=run.origin.scheduled_time,
         trigger=run.origin.trigger,
         attempt=run.origin.attempt,
@@ -238,10 +323,11 @@ def _recent_end(each: Ended) -> RecentRun:
     )
 
 
-def _recent_window(run: RunView) -> RecentRun:
+def _recent_skip(run: RunView) -> RecentRun:
     window = run.window
     return RecentRun(
         name=run.name,
+        creation_time=run.created_at,
         scheduled_time=run.origin.scheduled_time,
         trigger=run.origin.trigger,
         attempt=run.origin.attempt,

@@ -10,7 +10,7 @@ from sexton.deciding.accounting import Ended
 from sexton.deciding.conditions import READY, condition
 from sexton.deciding.due import Missed
 from sexton.deciding.steps import Announcement, EventType, StartJob
-from sexton.deciding.view import RunView, View, Window
+from sexton.deciding.view import Origin, RunView, View, Window
 
 
 def run_ended(each: Ended) -> Announcement:
@@ -23,6 +23,14 @@ def run_ended(each: Ended) -> Announcement:
             type=EventType.NORMAL,
             reason="RunSucceeded",
             message=f"{which} succeeded after {took}",
+            key=run.name,
+        )
+    if each.phase in (Phase.REPLACED, Phase.MISSED):
+        normal = each.phase is Phase.REPLACED
+        return Announcement(
+            type=EventType.NORMAL if normal else EventType.WARNING,
+            reason="RunReplaced" if normal else "Missed",
+            message=f"{which}: {end.message}",
             key=run.name,
         )
     why = f"{end.reason}: {end.message}"
@@ -63,13 +71,38 @@ def missed(missed_: Missed, *, window: Window, name: str) -> Announcement:
     )
 
 
-def skipped(*, window: Window, blocked_by: str, name: str) -> Announcement:
-    """Announce occurrences that were skipped."""
+def skipped(what: str, *, why: str, name: str) -> Announcement:
+    """Announce that something was skipped for another run."""
+    return Announcement(
+        type=EventType.WARNING, reason="RunSkipped", message=f"{what} skipped: {why}", key=name
+    )
+
+
+def waits_for(blocked_by: str, *, replacing: bool) -> str:
+    """Say what a run waits for."""
+    if replacing:
+        return f"it takes the place of {blocked_by}, and starts when that is gone"
+    return f"it waits for its turn, behind {blocked_by}"
+
+
+def waits(name: str, origin: Origin, blocked_by: str, *, replacing: bool) -> Announcement:
+    """Announce that a run can't start yet."""
+    when = format_instant(origin.scheduled_time)
+    return Announcement(
+        type=EventType.NORMAL,
+        reason="RunReplaces" if replacing else "RunQueued",
+        message=f"run {name} for {when}: {waits_for(blocked_by, replacing=replacing)}",
+        key=name,
+    )
+
+
+def request_refused(request: RunView, reason: str, message: str) -> Announcement:
+    """Announce that a run that somebody asked for is not made."""
     return Announcement(
         type=EventType.WARNING,
-        reason="RunSkipped",
-        message=f"{span(window)} skipped: {blocked_by} is in flight, and concurrencyPolicy is Forbid",
-        key=name,
+        reason=reason,
+        message=f"run {request.name} is refused: {message}",
+        key=request.name,
     )
 
 
@@ -79,8 +112,8 @@ def quota_exceeded(step: StartJob, message: str) -> Announcement:
     return Announcement(
         type=EventType.WARNING,
         reason="QuotaExceeded",
-        message=f"the run of {when} can't start yet, and is tried again: {message}",
-        key=step.name,
+        message=f"run {step.run} for {when} can't start yet, and is tried again: {message}",
+        key=step.run,
     )
 
 

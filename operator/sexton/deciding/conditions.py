@@ -4,7 +4,8 @@ from datetime import datetime
 
 from sexton.api.condition import Condition, ConditionStatus
 from sexton.api.schedule_status import ScheduleStatus
-from sexton.deciding.accounting import dead_letters, ended
+from sexton.api.times import short_duration
+from sexton.deciding.accounting import dead_letters
 from sexton.deciding.view import RunView, View
 
 READY = "Ready"
@@ -12,10 +13,14 @@ SUSPENDED = "Suspended"
 RECORD_REFUSED = "RecordRefused"
 """The reason for not being ready while the API server refuses to store a record."""
 DEAD_LETTERED = "DeadLettered"
+CATCHING_UP = "CatchingUp"
 
 
-def conditions(view: View, *, now: datetime) -> tuple[Condition, ...]:
-    """Return the conditions as they ought to be; one that holds as before keeps its time."""
+def conditions(view: View, *, missed: int, now: datetime) -> tuple[Condition, ...]:
+    """Return the conditions as they ought to be; one that holds as before keeps its time.
+
+    `missed` is how many occurrences that were missed wait to be caught up on.
+    """
     ready, reason, message = _ready(view)
     fresh = [_condition(view, READY, holds=ready, reason=reason, message=message, now=now)]
     suspended = view.suspended
@@ -29,7 +34,7 @@ def conditions(view: View, *, now: datetime) -> tuple[Condition, ...]:
             now=now,
         )
     )
-    dead = dead_letters(view, ended(view, now=now))
+    dead = dead_letters(view, now=now)
     fresh.append(
         _condition(
             view,
@@ -37,6 +42,16 @@ def conditions(view: View, *, now: datetime) -> tuple[Condition, ...]:
             holds=bool(dead),
             reason="DeadLetters" if dead else "NoDeadLetters",
             message=_dead_letter_message(dead),
+            now=now,
+        )
+    )
+    fresh.append(
+        _condition(
+            view,
+            CATCHING_UP,
+            holds=bool(missed),
+            reason="MissedRuns" if missed else "UpToDate",
+            message=_catching_up_message(view, missed),
             now=now,
         )
     )
@@ -50,7 +65,24 @@ def _dead_letter_message(dead: list[RunView]) -> str:
     runs = f"{len(dead)} runs have" if len(dead) > 1 else "1 run has"
     return (
         f"{runs} failed at the last attempt, the newest is {newest.name}: {newest.message};"
-        " delete the record to acknowledge it"
+        " delete the record to acknowledge it, or try it again by a ScheduleRun with spec.redriveOf"
+    )
+
+
+def _catching_up_message(view: View, missed: int) -> str:
+    """Say how many wait and how long that takes; how many other Schedules wait too changes it only along with that."""
+    if not missed:
+        return "no missed time waits to be run"
+    runs = f"{missed} missed times wait" if missed > 1 else "1 missed time waits"
+    beginning = f"{runs} to be run, "
+    before = condition(view.status, CATCHING_UP)
+    if before is not None and before.message.startswith(beginning):
+        return before.message
+    settings = view.settings
+    ticks = -(-missed * (view.rivals + 1) // settings.max_catch_up_per_tick)
+    return (
+        f"{beginning}oldest first; that takes at least {short_duration(ticks * settings.tick)}, since of all Schedules"
+        f" together {settings.max_catch_up_per_tick} may start late every {short_duration(settings.tick)}"
     )
 
 
@@ -62,8 +94,6 @@ def condition(status: ScheduleStatus, type_: str) -> Condition | None:
 def _ready(view: View) -> tuple[bool, str, str]:
     if view.faults:
         return False, "InvalidSchedule", "; ".join(map(str, view.faults))
-    if view.unsupported:
-        return False, "NotSupported", "; ".join(map(str, view.unsupported))
     if view.record_refused is not None:
         return False, RECORD_REFUSED, view.record_refused
     if view.timetable is not None and view.timetable.after(view.created_at) is None:

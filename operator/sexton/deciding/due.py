@@ -48,6 +48,14 @@ def due(
     ``startingDeadlineSeconds`` is judged here, when it would start, in whole seconds: 0 still lets a fire of this
     second through.
     """
+    which = _oldest if spec.catch_up is CatchUp.ALL else _newest
+    return which(timetable, spec, handled=handled, now=now, settings=settings)
+
+
+def _newest(
+    timetable: Recurrence, spec: ScheduleSpec, *, handled: datetime, now: datetime, settings: Settings
+) -> Due:
+    """Return the one on time, or of what was missed the newest, if it is to run at all."""
     start = _on_time(timetable, spec, handled=handled, now=now, settings=settings)
     missed = window(timetable, after=handled, until=start - RESOLUTION if start else now)
     if missed is None:
@@ -66,8 +74,26 @@ def due(
             )
     elif start is not None:
         return Due(missed=_collapsed(missed, into=start))
+    return Due(missed=_past_the_deadline(spec, missed))
+
+
+def _oldest(
+    timetable: Recurrence, spec: ScheduleSpec, *, handled: datetime, now: datetime, settings: Settings
+) -> Due:
+    """Return the oldest occurrence, since all are to run, or those for which it is too late."""
+    oldest = timetable.after(handled)
+    if oldest is None or oldest > now:
+        return Due()
+    deadline = spec.starting_deadline_seconds
+    if deadline is None or not _too_late(spec, oldest, now=now):
+        return Due(start=Candidate(scheduled_time=oldest, caught_up=now - oldest > settings.on_time))
+    missed = window(timetable, after=handled, until=now - timedelta(seconds=deadline + 1))
+    return Due(missed=_past_the_deadline(spec, missed) if missed else None)
+
+
+def _past_the_deadline(spec: ScheduleSpec, missed: Window) -> Missed:
     words = f"found later than startingDeadlineSeconds ({spec.starting_deadline_seconds}) allows"
-    return Due(missed=Missed(window=missed, reason="StartingDeadlineExceeded", message=words))
+    return Missed(window=missed, reason="StartingDeadlineExceeded", message=words)
 
 
 def window(timetable: Recurrence, *, after: datetime, until: datetime) -> Window | None:

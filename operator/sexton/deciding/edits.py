@@ -29,7 +29,7 @@ class Change:
 def change(view: View, *, now: datetime) -> Change | None:
     """Return what an edit or a pause changes, or None if the timing is as it was last acted on."""
     observed = view.status.observed_timing
-    timing = view.timing if view.actionable else None
+    timing = view.timing
     if observed == timing and (timing is not None or view.status.observed_generation is not None):
         return None
     at = _time_of_edit(view, now=now)
@@ -56,7 +56,7 @@ def _time_of_edit(view: View, *, now: datetime) -> datetime:
     if observed is None and not seen_before:
         # A new Schedule; or one that was edited before any operator saw it.
         edited = view.created_at if view.generation == 1 else view.edits.spec
-    elif observed is None or view.timing is None or not view.actionable:
+    elif observed is None or view.timing is None:
         # Mended or broken, by an edit of any field: one that is no later than what was seen before is not the one.
         edited = view.edits.spec
         if edited is not None and edited <= _last_known(view, now=now):

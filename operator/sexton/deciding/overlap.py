@@ -8,6 +8,7 @@ from datetime import datetime
 
 from sexton.api.run import Phase
 from sexton.api.schedule import ConcurrencyPolicy
+from sexton.deciding.pending import end_of_pending, is_waiting
 from sexton.deciding.retrying import expired, outcome
 from sexton.deciding.view import JobEnd, RunView, View
 
@@ -19,7 +20,7 @@ def end_of(view: View, run: RunView, *, now: datetime) -> JobEnd | None:
     server refused it, which the record says.
     """
     if run.phase is Phase.PENDING:
-        return JobEnd(succeeded=False, at=run.created_at, reason=run.reason, message=run.message)
+        return end_of_pending(view, run, now=now)
     if run.phase is Phase.AWAITING_RETRY and expired(view, run, now=now):
         return JobEnd(
             succeeded=False,
@@ -30,7 +31,7 @@ def end_of(view: View, run: RunView, *, now: datetime) -> JobEnd | None:
         )
     if run.phase is not Phase.RUNNING:
         return None
-    job = view.jobs.get(run.name)
+    job = view.job_of(run)
     if job is None:
         noted = (each.completion_time for each in view.status.recent_runs if each.name == run.name)
         return JobEnd(
@@ -44,7 +45,7 @@ def end_of(view: View, run: RunView, *, now: datetime) -> JobEnd | None:
 
 def is_in_flight(view: View, run: RunView, *, now: datetime) -> bool:
     """Tell whether the chain of an open record goes on: its attempt runs, or will be followed by another."""
-    if run.phase is Phase.REQUESTED:
+    if run.phase is Phase.REQUESTED or is_waiting(view, run):
         return False
     end = end_of(view, run, now=now)
     return end is None or outcome(view, run, end) is Phase.AWAITING_RETRY
@@ -59,12 +60,12 @@ def in_flight(view: View, *, now: datetime) -> list[str]:
     }
     for job in view.jobs.values():
         if job.end is None:
-            started.setdefault(job.name, job.created_at)
+            started.setdefault(job.run, job.created_at)
     return sorted(started, key=lambda name: (started[name], name))
 
 
 def blocker(view: View, *, now: datetime) -> str | None:
-    """Return the run for which an occurrence that is due now must be skipped, if there is one."""
+    """Return the run for which nothing else may start now, if there is one."""
     if view.spec is None or view.spec.concurrency_policy is ConcurrencyPolicy.ALLOW:
         return None
     return next(iter(in_flight(view, now=now)), None)

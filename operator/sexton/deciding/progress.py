@@ -7,6 +7,7 @@ window ends of the records, and the instants of our Jobs: whichever of those wri
 from collections.abc import Iterator
 from datetime import datetime
 
+from sexton.api.run import Phase
 from sexton.api.schedule_status import ScheduleStatus
 from sexton.deciding.naming import run_name
 from sexton.deciding.retrying import is_retry_of_ours
@@ -37,6 +38,7 @@ def tail(view: View, *, now: datetime) -> list[RunView]:
             run
             for run in view.runs.values()
             if not run.origin.manual
+            and run.phase is not Phase.REQUESTED
             and credible(view, run.last_instant, now=now)
             and (stored is None or run.last_instant > stored)
         ),
@@ -81,11 +83,13 @@ def unrecorded(view: View, *, now: datetime) -> Iterator[JobView]:
     cursor = recorded(view, now=now)
     for job in view.jobs.values():
         origin = job.origin
-        if job.name in view.runs or origin.manual:
+        if view.run_of(job) is not None:
             continue
         if origin.attempt > 1:
             if is_retry_of_ours(view, job.name, origin):
                 yield job
+            continue
+        if origin.manual:
             continue
         expected = run_name(
             schedule=view.name, uid=view.uid, scheduled_time=origin.scheduled_time, attempt=origin.attempt
@@ -95,10 +99,15 @@ def unrecorded(view: View, *, now: datetime) -> Iterator[JobView]:
 
 
 def overruled(view: View) -> Iterator[tuple[JobView, RunView]]:
-    """Yield the Jobs whose record says that they were skipped or missed: a Job that is there has been started."""
+    """Yield the Jobs whose record does not know of them yet.
+
+    It was stored before they could start, or says that they were skipped or missed: a Job that is there has been
+    started.
+    """
+    before = (Phase.REQUESTED, Phase.PENDING)
     for job in view.jobs.values():
-        run = view.runs.get(job.name)
-        if run is not None and run.window is not None:
+        run = view.run_of(job)
+        if run is not None and run.job_name == job.name and (run.window is not None or run.phase in before):
             yield job, run
 
 

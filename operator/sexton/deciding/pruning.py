@@ -54,7 +54,7 @@ def _newest_first(view: View) -> list[tuple[JobView, JobEnd]]:
 
 def _accounted_for(view: View, job: JobView) -> bool:
     """Tell whether the Job's end is in its record (which is then no longer open) and its instant in the cursor."""
-    run = view.runs.get(job.name)
+    run = view.run_of(job)
     if run is not None and (not run.phase.ended or run.window is not None):
         return False
     return passed(view.status, job)
@@ -72,18 +72,29 @@ def record_expiries(view: View) -> Iterator[tuple[EndedRecord, datetime]]:
         for run in view.runs.values()
         if not run.phase.ended or run.phase is Phase.DEAD_LETTERED
     }
-    newest_first = sorted(view.history, key=lambda each: (each.last_instant, each.name), reverse=True)
+    newest_first = sorted(view.history, key=_age, reverse=True)
     kept = {True: 0, False: 0}
     for delivery_id, chain in _chains(newest_first):
         kind = chain[0].did_not_run
         stays = kept[kind] < limit
         kept[kind] += len(chain)
-        last_instant = max(each.last_instant for each in chain)
-        passed_by = cursor is not None and (last_instant < cursor or (last_instant == cursor and not kind))
-        accounted_for = passed_by and not any(each.name in view.jobs for each in chain)
+        accounted_for = all(_is_passed(each, cursor) and each.job_name not in view.jobs for each in chain)
         if not stays and accounted_for and delivery_id not in open_chains:
             at = max(each.ended_at for each in chain) + view.settings.name_kept
             yield from ((each, at) for each in chain)
+
+
+def _age(record: EndedRecord) -> tuple[datetime, datetime, str]:
+    """Return what sorts records by their creation; of those of one second the occurrences tell."""
+    return (record.created_at, record.last_instant or record.created_at, record.name)
+
+
+def _is_passed(record: EndedRecord, cursor: datetime | None) -> bool:
+    """Tell whether the stored cursor says all that a record does."""
+    last = record.last_instant
+    return last is None or (
+        cursor is not None and (last < cursor or (last == cursor and not record.is_window))
+    )
 
 
 def _chains(newest_first: list[EndedRecord]) -> Iterator[tuple[str, list[EndedRecord]]]:
@@ -103,7 +114,7 @@ def dead_letter_expiries(view: View) -> Iterator[tuple[RunView, datetime]]:
     limit = view.spec.dead_letters_history_limit if view.spec else DEFAULT_DEAD_LETTERS_HISTORY_LIMIT
     dead = kept_dead_letters(view)
     for run in dead[: max(0, len(dead) - limit)]:
-        if run.name in view.jobs or not (run.origin.manual or _is_stored(view, run.last_instant)):
+        if run.job_name in view.jobs or not (run.origin.manual or _is_stored(view, run.last_instant)):
             continue
         yield run, (run.completion_time or run.created_at) + view.settings.name_kept
 

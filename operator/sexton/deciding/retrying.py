@@ -4,12 +4,13 @@ Attempt n+1 starts min(initialDelay · 2^(n-1), maxDelay) after the end of attem
 recorded, its predecessor is `AwaitingRetry`, which is stored, so that a due retry survives restarts.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sexton.api.run import Phase, Trigger
-from sexton.deciding.naming import run_name
+from sexton.api.schedule_status import RecentRun
+from sexton.deciding.naming import manual_run_name, run_name
 from sexton.deciding.steps import StartJob
 from sexton.deciding.view import JobEnd, Origin, RunView, View
 
@@ -44,11 +45,11 @@ def policy(view: View) -> Policy:
 
 def successor_name(view: View, run: RunView) -> str:
     """Return the name of the attempt after an attempt."""
+    following = run.origin.attempt + 1
+    if run.origin.manual:
+        return manual_run_name(schedule=view.name, record_uid=run.delivery_id, attempt=following)
     return run_name(
-        schedule=view.name,
-        uid=view.uid,
-        scheduled_time=run.origin.scheduled_time,
-        attempt=run.origin.attempt + 1,
+        schedule=view.name, uid=view.uid, scheduled_time=run.origin.scheduled_time, attempt=following
     )
 
 
@@ -66,11 +67,17 @@ def outcome(view: View, run: RunView, end: JobEnd) -> Phase:
         return Phase.SUCCEEDED
     if run.phase is Phase.AWAITING_RETRY:
         return Phase.DEAD_LETTERED
-    if run.uid in view.status.uncounted:
-        told = next((each.outcome for each in view.status.recent_runs if each.name == run.name), None)
-        if told is not None:
-            return told
+    counted = told(view, run, note=run.uid)
+    if counted is not None:
+        return counted.outcome
     return Phase.AWAITING_RETRY if run.origin.attempt < policy(view).max_attempts else Phase.DEAD_LETTERED
+
+
+def told(view: View, run: RunView, *, note: str) -> RecentRun | None:
+    """Return what the stored status has told of the end of a run, if it has counted it."""
+    if note not in view.status.uncounted:
+        return None
+    return next((each for each in view.status.recent_runs if each.name == run.name), None)
 
 
 def kept_dead_letters(view: View) -> list[RunView]:
@@ -90,15 +97,20 @@ def expired(view: View, run: RunView, *, now: datetime) -> bool:
     return (now - run.next_attempt_time) // timedelta(seconds=1) > deadline
 
 
-def due_retries(view: View, *, now: datetime) -> Iterator[StartJob]:
-    """Yield the starts of the retries that are due. A pause does not hold them up; a spec that has faults does."""
+def due_retries(view: View, *, now: datetime, cancelled: Collection[str]) -> Iterator[StartJob]:
+    """Yield the starts of the retries that are due. A pause does not hold them up; a spec that has faults does.
+
+    The records in `cancelled` are those whose chain is ended otherwise.
+    """
     if view.spec is None or not view.clocks_agree:
         return
     for run in awaiting_retry(view):
+        if run.name in cancelled:
+            continue
         name = successor_name(view, run)
         due = run.next_attempt_time is None or run.next_attempt_time <= now
         if due and name not in view.jobs and name not in view.runs and not expired(view, run, now=now):
-            yield StartJob(name=name, origin=_next_attempt(run))
+            yield StartJob(name=name, run=name, origin=_next_attempt(run))
 
 
 def is_retry_of_ours(view: View, name: str, origin: Origin) -> bool:

@@ -23,6 +23,15 @@ class Settings:
     max_delay: timedelta = timedelta(hours=1)
     """The longest delay between two attempts."""
 
+    max_catch_up_per_tick: int = 5
+    """How many runs may be started late within a tick, all Schedules together."""
+
+    tick: timedelta = timedelta(seconds=10)
+    """The length of time that `max_catch_up_per_tick` is about."""
+
+    quota_patience: timedelta = timedelta(minutes=15)
+    """How long a run waits for room in a quota, unless its Schedule has a ``startingDeadlineSeconds``."""
+
     next_times: int = 5
     """How many coming instants the status lists."""
 

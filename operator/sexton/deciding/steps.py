@@ -35,12 +35,16 @@ class StartJob:
     """Create the Job of an attempt: the claim to it and its start in one write."""
 
     name: str
+    run: str
+    """The name of its record."""
     origin: Origin
+    record: RunView | None = None
+    """Its record, if there is one: somebody's request, or that of a run which could not start before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordJob:
-    """Create the record of a Job that has none yet.
+    """Create the record of a Job that has none yet, or have the record that there is say that it runs.
 
     A Job beats a record which says that its occurrence did not run: that record is then made the Job's. What else it
     stood for is due again as far as the cursor has not passed it; what the cursor has passed stays counted.
@@ -48,6 +52,21 @@ class RecordJob:
 
     job: JobView
     instead_of: RunView | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordWaiting:
+    """Store that a run waits for its turn; nothing else remembers it."""
+
+    run: str
+    """The name of its record."""
+    origin: Origin
+    reason: str
+    message: str
+    blocked_by: str | None
+    record: RunView | None = None
+    """Somebody's request, which is to say so."""
+    announcement: Announcement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +103,8 @@ class EndRun:
     announcement: Announcement
     next_attempt_time: datetime | None = None
     """When the next attempt is due, if there is to be one."""
+    blocked_by: str | None = None
+    """The run in flight for which it was skipped; it is read live first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +113,22 @@ class SupersedeRun:
 
     run: RunView
     successor: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkRedriven:
+    """Write into a dead letter which run tries it again."""
+
+    run: RunView
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClearDeadLetter:
+    """Write into a dead letter that a redrive has succeeded: it is one no longer."""
+
+    run: RunView
+    by: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,10 +161,13 @@ class StoreStatus:
 Step = (
     StartJob
     | RecordJob
+    | RecordWaiting
     | RecordWindow
     | GrowWindow
     | EndRun
     | SupersedeRun
+    | MarkRedriven
+    | ClearDeadLetter
     | DeleteJob
     | DeleteRecord
     | StoreStatus
@@ -140,3 +180,5 @@ class Plan:
 
     steps: tuple[Step, ...]
     wake_at: datetime | None
+    late: datetime | None = None
+    """The occurrence that is to be started late next: whether it may be now, `View.may_catch_up` says."""

@@ -29,6 +29,13 @@ class Origin:
     time_zone: str
     delivery_id: str | None = None
     """The UID of the chain's first record; None in the first attempt itself, whose record is that one."""
+    redrive_of: str | None = None
+    """The name of the dead letter that its chain tries again."""
+
+    @property
+    def late(self) -> bool:
+        """Whether its start is one of those that are limited over all Schedules; its retries' are not."""
+        return self.caught_up and self.attempt == 1 and not self.manual
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +55,8 @@ class JobView:
     """A Job that is owned by the Schedule."""
 
     name: str
+    run: str
+    """The name of its record: its own, unless a person created the record."""
     uid: str
     resource_version: int
     origin: Origin
@@ -74,6 +83,8 @@ class RunView:
     """A record."""
 
     name: str
+    job_name: str
+    """The name that its Job has, or will have."""
     uid: str
     resource_version: int
     origin: Origin
@@ -87,6 +98,10 @@ class RunView:
     next_attempt_time: datetime | None = None
     window: Window | None = None
     blocked_by: str | None = None
+    queued: bool = False
+    """Whether it was stored before it could start, so that its start is counted by itself."""
+    waiting_since: datetime | None = None
+    redriven_by: str | None = None
 
     @property
     def last_instant(self) -> datetime:
@@ -103,17 +118,27 @@ class RunView:
         """Whether it accounts for occurrences of the expression: no retry, and nobody's request."""
         return self.origin.attempt == 1 and not self.origin.manual
 
+    @property
+    def did_not_run(self) -> bool:
+        """Whether it says that something was skipped or missed."""
+        return self.phase in (Phase.SKIPPED, Phase.MISSED)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedRecord:
     """What pruning needs to know of a record that has ended; a Schedule may have hundreds of them."""
 
     name: str
+    job_name: str
     uid: str
+    created_at: datetime
     ended_at: datetime
-    last_instant: datetime
+    last_instant: datetime | None
+    """The newest occurrence that it accounts for; None if it is a person's request, or a retry of one."""
+    is_window: bool
+    """It may have to account for later occurrences too, while the cursor stands on it."""
     did_not_run: bool
-    """It stands for times that were skipped or missed; those have a limit of their own."""
+    """It stands for what was skipped or missed; those have a limit of their own."""
     delivery_id: str
     """What the attempts of a chain have in common; chains go whole."""
 
@@ -122,10 +147,13 @@ class EndedRecord:
         """Return what pruning needs to know of a record."""
         return cls(
             name=run.name,
+            job_name=run.job_name,
             uid=run.uid,
+            created_at=run.created_at,
             ended_at=run.completion_time or run.created_at,
-            last_instant=run.last_instant,
-            did_not_run=run.window is not None,
+            last_instant=None if run.origin.manual else run.last_instant,
+            is_window=run.window is not None,
+            did_not_run=run.did_not_run,
             delivery_id=run.delivery_id,
         )
 
@@ -155,8 +183,6 @@ class View:
     """The spec, or None while it has faults."""
     faults: tuple[Fault, ...]
     """What is wrong with the spec."""
-    unsupported: tuple[Fault, ...]
-    """What the spec asks for that this version does not act on."""
     timing: ObservedTiming | None
     """The spec's timing fields as they stand, or None while the spec has faults."""
     timetable: Recurrence | None
@@ -167,7 +193,8 @@ class View:
     """The status as it is stored."""
     jobs: Mapping[str, JobView] = field(default_factory=dict)
     runs: Mapping[str, RunView] = field(default_factory=dict)
-    """The open records, the one that the cursor stands on, and those that the stored cursor has not passed yet."""
+    """The open records, requests among them, the one that the cursor stands on, and those that the stored cursor has
+    not passed yet."""
     history: Collection[EndedRecord] = ()
     """The ended records, once something has ended that may push an older one out."""
     record_refused: str | None = None
@@ -175,6 +202,10 @@ class View:
     doubtful: frozenset[str] = frozenset()
     """Names of Jobs whose creation was asked for, not answered, and may still be carried out."""
     clocks_agree: bool = True
+    may_catch_up: bool = True
+    """Whether one run more may be started late now; how many may, all Schedules together, is limited."""
+    rivals: int = 0
+    """How many other Schedules wait to start one late."""
     settings: Settings = field(default_factory=Settings)
 
     @property
@@ -182,10 +213,13 @@ class View:
         """Whether it is known what time it is and what has been started."""
         return self.clocks_agree and not self.doubtful
 
-    @property
-    def actionable(self) -> bool:
-        """Whether the spec can be acted on."""
-        return self.spec is not None and not self.unsupported
+    def job_of(self, run: RunView) -> JobView | None:
+        """Return the Job of a record, if it is there."""
+        return self.jobs.get(run.job_name)
+
+    def run_of(self, job: JobView) -> RunView | None:
+        """Return the record of a Job, if it is known."""
+        return self.runs.get(job.run)
 
     @property
     def suspended(self) -> bool:

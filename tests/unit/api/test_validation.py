@@ -7,7 +7,6 @@ import pytest
 from sexton.api.faults import Fault
 from sexton.api.recurrence import observed_timing_of, recurrence_of
 from sexton.api.schedule import DstSpec, ScheduleSpec
-from sexton.api.supported import not_supported
 from sexton.api.times import Duration, parse_instant
 from sexton.api.validation import (
     schedule_spec,
@@ -24,7 +23,6 @@ POLICIES = "Allow, Forbid, Replace or Queue"
 RESTART_POLICY = "must be Never or OnFailure: the default of pods, Always, is not allowed for a Job"
 RFC_3339 = "must be an RFC 3339 time with its offset, such as 2026-11-30T09:00:00Z"
 TTL = "must be a whole number of seconds, at least 0"
-NOT_SUPPORTED = "is not supported by this version of Sexton"
 
 
 def spec_of(manifest: dict[str, Any]) -> ScheduleSpec:
@@ -356,46 +354,6 @@ def test_a_misspelt_field_of_a_run() -> None:
 def test_names_in_snake_case_are_for_python_only() -> None:
     manifest = schedule(jobTemplate=..., job_template=schedule()["spec"]["jobTemplate"])
     assert [fault.field for fault in validate_schedule(manifest)] == ["spec.jobTemplate"]
-
-
-@pytest.mark.parametrize(
-    ("spec", "fault"),
-    [
-        (
-            {"catchUp": "All"},
-            f'spec.catchUp: "All" {NOT_SUPPORTED}; use Last or None',
-        ),
-        (
-            {"concurrencyPolicy": "Replace"},
-            f'spec.concurrencyPolicy: "Replace" {NOT_SUPPORTED}; use Forbid or Allow',
-        ),
-        (
-            {"concurrencyPolicy": "Queue"},
-            f'spec.concurrencyPolicy: "Queue" {NOT_SUPPORTED}; use Forbid or Allow',
-        ),
-        (
-            {"maxQueued": 5},
-            f"spec.maxQueued: 5 {NOT_SUPPORTED}; use 10, or leave it out",
-        ),
-    ],
-)
-def test_what_this_version_does_not_act_on(spec: dict[str, Any], fault: str) -> None:
-    assert words(not_supported(spec_of(schedule(**spec)))) == [fault]
-
-
-@pytest.mark.parametrize(
-    "spec",
-    [
-        {},
-        {"catchUp": "None"},
-        {"concurrencyPolicy": "Allow", "startingDeadlineSeconds": 60, "suspend": True},
-        {"successfulJobsHistoryLimit": 0, "failedJobsHistoryLimit": 10},
-        {"retry": {"maxAttempts": 5}, "maxQueued": 10, "runsHistoryLimit": 0, "deadLettersHistoryLimit": 0},
-        {"retry": {"initialDelay": "1s"}},
-    ],
-)
-def test_what_this_version_acts_on(spec: dict[str, Any]) -> None:
-    assert not_supported(spec_of(schedule(**spec))) == []
 
 
 def test_the_times_of_a_spec_and_of_what_was_last_acted_on_are_the_same() -> None:

@@ -99,14 +99,6 @@ def test_all_faults_of_all_files_each_with_its_line() -> None:
     assert unknown == "spec.schedulename: is no field of spec; did you mean scheduleName? (worse.yaml:4)"
 
 
-def test_a_value_that_is_not_acted_on_yet_is_a_fault() -> None:
-    result = run(written("all.yaml", GOOD + "  catchUp: All\n"))
-    assert result.exit_code == 2
-    assert result.stderr == (
-        'spec.catchUp: "All" is not supported by this version of Sexton; use Last or None (all.yaml:15)\n'
-    )
-
-
 def test_a_cronjob_with_api_version_and_kind_changed() -> None:
     changed = CRONJOB.replace("batch/v1", "sexton.dev/v1").replace("CronJob", "Schedule")
     # Replace comes later.

@@ -8,6 +8,7 @@ from sexton.api.times import format_instant
 from sexton.control.jobs import build_job
 from sexton.control.records import running_record
 from sexton.deciding import JobView, Origin
+from sexton.deciding.steps import StartJob
 from unit.deciding.views import NAME, NAMESPACE, TEMPLATE, UID, at, name_of, origin_of, spec_of
 
 Object = dict[str, Any]
@@ -70,9 +71,9 @@ def job_object(
     **metadata: Any,
 ) -> Object:
     """Return a Job of ours, and how it ended if it did."""
-    body = build_job(
-        spec_of(), origin or origin_of(at(scheduled)), name=name_of(scheduled), schedule=NAME, uid=UID
-    )
+    name = name_of(scheduled)
+    step = StartJob(name=name, run=name, origin=origin or origin_of(at(scheduled)))
+    body = build_job(spec_of(), step, schedule=NAME, uid=UID)
     job = stored(body, version=version, uid=uid, created=scheduled, **metadata)
     if ended is not None:
         condition = {
@@ -92,6 +93,7 @@ def run_object(
     """Return the record of such a Job."""
     job = JobView(
         name=name_of(scheduled),
+        run=name_of(scheduled),
         uid="job-1",
         resource_version=1,
         origin=origin_of(at(scheduled)),

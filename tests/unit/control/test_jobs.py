@@ -11,6 +11,7 @@ from sexton.api.run import Trigger
 from sexton.api.schedule import ScheduleSpec
 from sexton.control.jobs import Unreadable, build_job, owner_uid, read_job
 from sexton.deciding import JobEnd, Origin
+from sexton.deciding.steps import StartJob
 from unit.control.clocks import StillClock
 from unit.control.objects import job_object, stored
 from unit.deciding.views import NAME, UID, at, name_of, origin_of
@@ -41,7 +42,8 @@ def spec_with(pod: Object | None = None, **job: Any) -> ScheduleSpec:
 
 
 def built(spec: ScheduleSpec, *, origin: Origin | None = None) -> Object:
-    return build_job(spec, origin or origin_of(at("10:00")), name=NAME_OF_IT, schedule=NAME, uid=UID)
+    step = StartJob(name=NAME_OF_IT, run=NAME_OF_IT, origin=origin or origin_of(at("10:00")))
+    return build_job(spec, step, schedule=NAME, uid=UID)
 
 
 def variables(container: Object) -> dict[str, str]:

@@ -7,7 +7,6 @@ import pytest
 
 from sexton.control.cache import Cache
 from sexton.control.observing import OPEN_RUNS, JobsObserver, RunsObserver
-from sexton.control.requests import Requests
 from sexton.deciding import Settings, View
 from sexton.kube.errors import Outage
 from sexton.kube.resources import JOBS, RUNS
@@ -31,9 +30,7 @@ class Observed:
         if schedules:
             self.cache.schedule_seen(schedule_object())
         self.jobs = JobsObserver(self.server, self.cache, namespace=namespace)
-        self.runs = RunsObserver(
-            self.server, self.cache, Requests(self.server, clock=clock), namespace=namespace
-        )
+        self.runs = RunsObserver(self.server, self.cache, namespace=namespace)
 
     @property
     def view(self) -> View:

@@ -10,15 +10,26 @@ from sexton.api.run import Phase, ScheduleRunSpec, ScheduleRunStatus
 from sexton.api.validation import validate_schedule_run
 from sexton.control.jobs import Unreadable
 from sexton.control.records import (
+    Pending,
+    adopting,
     ended_record,
     grown_window,
+    pending_record,
     read_run,
-    refused_record,
     running_record,
+    waiting_record,
     window_record,
 )
 from sexton.deciding import JobEnd, RunView, Window
-from sexton.deciding.steps import Announcement, EndRun, EventType, GrowWindow, RecordWindow
+from sexton.deciding.steps import (
+    Announcement,
+    EndRun,
+    EventType,
+    GrowWindow,
+    RecordWaiting,
+    RecordWindow,
+    StartJob,
+)
 from unit.control.clocks import StillClock
 from unit.control.objects import run_object, stored
 from unit.deciding.views import NAME, UID, at, job, name_of, origin_of, run, window
@@ -40,6 +51,17 @@ def window_step(count: int = 3) -> RecordWindow:
         blocked_by="the-other",
         announcement=SAID,
     )
+
+
+START = StartJob(name=name_of("10:00"), run=name_of("10:00"), origin=origin_of(at("10:00")))
+WAIT = RecordWaiting(
+    run=name_of("10:00"),
+    origin=origin_of(at("10:00"), caught_up=True),
+    reason="Queued",
+    message="it waits for its turn, behind the-other",
+    blocked_by="the-other",
+    announcement=SAID,
+)
 
 
 def read(body: Object) -> RunView:
@@ -65,17 +87,34 @@ def test_the_record_of_a_job() -> None:
 
 
 def test_the_record_of_a_refused_job_is_open_and_tells_why() -> None:
-    body = refused_record(
-        origin_of(at("10:00")),
-        name=name_of("10:00"),
-        schedule=NAME,
-        uid=UID,
-        reason="JobRefused",
-        message="no " * 5000,
-    )
-    back = read(body)
+    pending = Pending(reason="JobRefused", message="no " * 5000, since=at("10:00:00.5"))
+    back = read(pending_record(START, pending, schedule=NAME, uid=UID))
     assert (back.phase, back.reason, back.start_time) == (Phase.PENDING, "JobRefused", None)
+    assert (back.waiting_since, back.queued) == (at("10:00:00.5"), False)
     assert len(back.message.encode()) <= 4096
+
+
+def test_the_record_of_a_run_that_waits() -> None:
+    back = read(waiting_record(WAIT, now=at("10:00:00.25"), schedule=NAME, uid=UID))
+    assert (back.phase, back.reason, back.blocked_by) == (Phase.PENDING, "Queued", "the-other")
+    assert (back.waiting_since, back.queued, back.origin) == (at("10:00:00.25"), True, WAIT.origin)
+
+
+def test_a_request_becomes_ours_and_keeps_what_is_written_on_it() -> None:
+    live = {
+        "metadata": {
+            "resourceVersion": "7",
+            "ownerReferences": [{"kind": "Workflow", "name": "w", "uid": "w-1", "controller": True}],
+        }
+    }
+    origin = origin_of(at("10:00"), manual=True)
+    body = adopting({"status": {"phase": "Running"}}, live, origin, schedule=NAME, uid=UID)
+    theirs, ours = body["metadata"]["ownerReferences"]
+    assert (theirs["uid"], theirs["controller"]) == ("w-1", False)
+    assert (ours["uid"], ours["controller"]) == (UID, True)
+    assert body["metadata"]["resourceVersion"] == "7"
+    assert body["metadata"]["annotations"][meta.SCHEDULED_TIME_ANNOTATION] == "2026-03-02T10:00:00Z"
+    assert body["status"] == {"phase": "Running"}
 
 
 def test_the_record_of_a_window() -> None:
@@ -155,13 +194,16 @@ BODIES = {
     "manual": running_record(job("10:00", manual=True), schedule=NAME, uid=UID),
     "window of one": window_record(window_step(1), now=at("10:00:01"), schedule=NAME, uid=UID),
     "window of three": window_record(window_step(), now=at("10:10:01"), schedule=NAME, uid=UID),
-    "refused": refused_record(
-        origin_of(at("10:00")),
-        name=name_of("10:00"),
+    "refused": pending_record(
+        START, Pending(reason="NameTaken", message="no", since=at("10:00:01")), schedule=NAME, uid=UID
+    ),
+    "waiting": waiting_record(WAIT, now=at("10:00:00.25"), schedule=NAME, uid=UID),
+    "redriving": running_record(
+        replace(
+            job("10:00", manual=True), origin=replace(origin_of(at("10:00"), manual=True), redrive_of="d")
+        ),
         schedule=NAME,
         uid=UID,
-        reason="NameTaken",
-        message="no",
     ),
 }
 

@@ -1,16 +1,22 @@
-"""Requests to run now, which this version answers with a no; never with silence."""
+"""Requests for a Schedule that is not known: looked up once more, answered, and removed after an hour."""
 
 import asyncio
+from typing import Self
 
 import pytest
 
-from sexton.control.requests import Requests, is_request
+from sexton.control.cache import Cache
+from sexton.control.records import is_request
+from sexton.control.requests import Requests
+from sexton.deciding import Settings
 from sexton.kube.errors import Conflict, KubeError, Outage, StatusReport
-from sexton.kube.resources import RUNS
+from sexton.kube.resources import RUNS, SCHEDULES
 from unit.control.api_server import ApiServer, Object
 from unit.control.clocks import StillClock
-from unit.control.objects import run_object
-from unit.deciding.views import NAMESPACE, name_of
+from unit.control.objects import run_object, schedule_object
+from unit.deciding.views import NAMESPACE, UID, name_of
+
+THE_REQUEST = ("scheduleruns", NAMESPACE, name_of("10:00"))
 
 
 def request() -> Object:
@@ -18,30 +24,73 @@ def request() -> Object:
     made = run_object()
     del made["metadata"]["ownerReferences"]
     del made["status"]
+    made["spec"] |= {"trigger": "Manual", "manual": True}
     return made
 
 
-async def answered(fault: KubeError | None = None) -> Object:
-    """Return the request as it is once it has been taken in."""
-    server = ApiServer(StillClock())
-    requests = Requests(server, clock=StillClock())
-    made = server.put(RUNS, request())
-    if fault is not None:
-        server.fails("patch", RUNS, fault)
-    requests.seen(made)
-    running = asyncio.create_task(requests.run())
-    for _ in range(10):
-        await asyncio.sleep(0)
-    assert not running.done()
-    running.cancel()
-    return server.objects["scheduleruns", NAMESPACE, name_of("10:00")]
+class Asked:
+    """A request, and the part that answers those for Schedules which are not known."""
+
+    def __init__(self) -> None:
+        self.clock = StillClock()
+        self.server = ApiServer(self.clock)
+        self.requests = Requests(self.server, clock=self.clock)
+        self.woken: list[str] = []
+        self.cache = self.requests.cache = Cache(
+            clock=self.clock,
+            settings=Settings(),
+            wake=self.woken.append,
+            unclaimed=self.requests.unclaimed,
+        )
+
+    @classmethod
+    def once(cls) -> Self:
+        """Return them with one request stored and seen."""
+        asked = cls()
+        asked.cache.run_seen(asked.server.put(RUNS, request()))
+        return asked
+
+    async def works(self) -> None:
+        """Let it answer what there is to answer."""
+        running = asyncio.create_task(self.requests.run())
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert not running.done()
+        running.cancel()
+
+    async def sweeps(self) -> None:
+        sweeping = asyncio.create_task(self.requests.sweep(namespaces=(), interval_seconds=60.0))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert not sweeping.done()
+        sweeping.cancel()
 
 
 async def test_it_ends_as_failed_so_that_nobody_waits_for_it() -> None:
-    status = (await answered())["status"]
-    assert (status["phase"], status["reason"]) == ("Failed", "NotSupported")
+    asked = Asked.once()
+    await asked.works()
+    status = asked.server.objects[THE_REQUEST]["status"]
+    assert (status["phase"], status["reason"]) == ("Failed", "ScheduleNotFound")
     (condition,) = status["conditions"]
     assert (condition["type"], condition["status"]) == ("Failed", "True")
+    assert list(asked.cache.requests()) == []
+
+
+async def test_a_schedule_that_has_not_been_seen_yet_is() -> None:
+    asked = Asked.once()
+    asked.server.put(SCHEDULES, schedule_object())
+    await asked.works()
+    assert is_request(asked.server.objects[THE_REQUEST])
+    assert list(asked.cache.view(UID, clocks_agree=True).runs) == [name_of("10:00")]
+    assert UID in asked.woken
+
+
+async def test_a_request_whose_schedule_goes_is_answered() -> None:
+    asked = Asked.once()
+    asked.cache.schedule_seen(schedule_object())
+    asked.cache.schedule_gone(UID)
+    await asked.works()
+    assert asked.server.objects[THE_REQUEST]["status"]["reason"] == "ScheduleNotFound"
 
 
 FAULTS = [Conflict(StatusReport(code=409, reason="Conflict", message="changed")), Outage("down")]
@@ -49,7 +98,20 @@ FAULTS = [Conflict(StatusReport(code=409, reason="Conflict", message="changed"))
 
 @pytest.mark.parametrize("fault", FAULTS, ids=str)
 async def test_one_that_cannot_be_answered_does_not_end_the_part(fault: KubeError) -> None:
-    assert "status" not in await answered(fault)
+    asked = Asked.once()
+    asked.server.fails("patch", RUNS, fault)
+    await asked.works()
+    answered = not is_request(asked.server.objects[THE_REQUEST])
+    assert answered == isinstance(fault, Conflict)  # tried again at once; after an outage a little later
+
+
+@pytest.mark.parametrize(("minutes", "there"), [(59, True), (60, False)])
+async def test_it_is_removed_after_an_hour(minutes: int, there: bool) -> None:
+    asked = Asked.once()
+    await asked.works()
+    asked.clock.passes(60.0 * minutes)
+    await asked.sweeps()
+    assert (THE_REQUEST in asked.server.objects) == there
 
 
 def test_what_is_a_request() -> None:

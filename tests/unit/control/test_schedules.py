@@ -116,7 +116,7 @@ def test_a_schedule() -> None:
     assert known.timing is not None
     assert (known.timing.time_zone, known.timing.suspend) == ("Europe/Berlin", True)
     assert known.timetable is not None
-    assert (known.faults, known.unsupported, known.deleting) == ((), (), False)
+    assert (known.faults, known.deleting) == ((), False)
     assert known.observed_timetable is None
 
 
@@ -137,12 +137,6 @@ def test_faults_are_part_of_the_answer(name: str) -> None:
     known = read_schedule(obj, clock=StillClock())
     assert known.faults
     assert (known.spec, known.timing, known.timetable) == (None, None, None)
-
-
-def test_what_is_not_supported_is_no_fault() -> None:
-    known = read_schedule(schedule_object(concurrencyPolicy="Queue"), clock=StillClock())
-    assert known.faults == ()
-    assert [fault.field for fault in known.unsupported] == ["spec.concurrencyPolicy"]
 
 
 def test_nulls_are_as_absent() -> None:

@@ -177,6 +177,7 @@ class Sleeps:
 
 Happening = Passes | Stalls | Sleeps | ClockIs | Act
 
+POLICIES: Final = st.sampled_from(["Forbid", "Allow", "Queue", "Replace"])
 SHORT: Final = st.sampled_from([1, 20, 59, 60, 61, 90, 130])
 
 acts: st.SearchStrategy[Act] = st.one_of(
@@ -189,7 +190,7 @@ acts: st.SearchStrategy[Act] = st.one_of(
     st.builds(Edited, st.just("dead_letters_history_limit"), st.integers(0, 1)),
     st.builds(Edited, st.just("retry"), st.sampled_from([None, {"max_attempts": 1}, {"max_attempts": 2}])),
     st.builds(Edited, st.just("catch_up"), st.sampled_from(["Last", "None", "All"])),
-    st.builds(Edited, st.just("concurrency_policy"), st.sampled_from(["Forbid", "Allow"])),
+    st.builds(Edited, st.just("concurrency_policy"), POLICIES),
     st.builds(Broken, st.booleans()),
     st.builds(Refuses, st.booleans()),
     st.builds(RefusesRecords, st.booleans()),
@@ -257,8 +258,9 @@ def histories(*, meddled: bool = False, longest: int = 10) -> st.SearchStrategy[
         fields=st.fixed_dictionaries(
             {
                 "schedule": st.sampled_from(["* * * * *", "* * * * *", "*/5 * * * *", "0 * * * *"]),
-                "catch_up": st.sampled_from(["Last", "None"]),
-                "concurrency_policy": st.sampled_from(["Forbid", "Allow"]),
+                "catch_up": st.sampled_from(["Last", "None", "All"]),
+                "concurrency_policy": POLICIES,
+                "max_queued": st.sampled_from([10, 10, 1, 2]),
                 "retry": st.sampled_from(
                     [
                         {"max_attempts": 1},

@@ -10,7 +10,9 @@ from sexton.deciding.searching import beyond_the_cursor
 from sexton.deciding.steps import RecordJob, RecordWindow, Step, StoreStatus
 from unit.deciding.world import RecordRefused, World
 
-ROUNDS: Final = 60
+ROUNDS: Final = 3000
+LONGEST_BACKLOG: Final = timedelta(minutes=8)
+"""Of what all of it is caught up on, since each is a write or more."""
 LAG: Final = timedelta(milliseconds=20)
 RETRY: Final = timedelta(seconds=10)
 STATUS_INTERVAL: Final = timedelta(seconds=1)
@@ -197,11 +199,12 @@ class Drive:
 
     def stalls(self, length: timedelta) -> None:
         """Let time pass in which the process can't do anything."""
-        self.world.now += length
+        self.world.now += self._bearable(length)
         self.settle()
 
     def sleeps(self, length: timedelta, meanwhile: Callable[[World], None] | None = None) -> None:
         """Let time pass without a process, and something happen in the middle of it."""
+        length = self._bearable(length)
         self.world.now += length / 2
         if meanwhile is not None:
             meanwhile(self.world)
@@ -222,6 +225,9 @@ class Drive:
             raise AssertionError("a decision after which nothing happens is the same again")
         self.world.audit(now=self.process.now)
 
+    def _bearable(self, length: timedelta) -> timedelta:
+        return min(length, LONGEST_BACKLOG) if self.world.catches_up_on_all else length
+
     def _born(self) -> Process:
         return Process(
             self.world, hasty=self._hasty, dies_after=self._dies_after, after_write=self._after_write
@@ -231,6 +237,6 @@ class Drive:
         try:
             act()
         except Died:
-            self.world.now += self._back_after
+            self.world.now += self._bearable(self._back_after)
             self.process = self._born()
             self.settle()

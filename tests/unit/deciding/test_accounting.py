@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from sexton.api.faults import Fault
 from sexton.api.run import Phase
 from sexton.api.schedule_status import UNCOUNTED_LIMIT, Counters, RecentRun, ScheduleStatus
 from sexton.deciding import JobView, RunView, View, decide
@@ -251,7 +252,10 @@ def test_next_times_are_listed_under_suspend_too() -> None:
 
 def test_a_schedule_that_cannot_be_acted_on_has_no_next_times() -> None:
     view = schedule(
-        handled="10:00", generation=2, stored={"next_schedule_times": (at("10:05"),)}, catch_up="All"
+        handled="10:00",
+        generation=2,
+        stored={"next_schedule_times": (at("10:05"),)},
+        faults=(Fault("spec.schedule", "is broken"),),
     )
     plan = decide(view, now=at("10:03"))
     assert step(plan, StoreStatus).status.next_schedule_times == ()

@@ -41,7 +41,6 @@ READINESS = {
         "InvalidSchedule",
         "spec.schedule: Invalid cron expression: too few; spec.timeZone: Mars/Base is unknown",
     ),
-    "not supported": (schedule(catch_up="All"), "False", "NotSupported", "spec.catchUp: "),
     "a record is refused": (
         replace(schedule(), record_refused="denied by policy X"),
         "False",
@@ -138,11 +137,6 @@ CHANGES = {
     ),
     "invalid": Change(
         _without(schedule(faults=BROKEN)), (("InvalidSchedule", "Mars/Base is unknown"),), EventType.WARNING
-    ),
-    "not supported": Change(
-        _without(schedule(concurrency_policy="Queue")),
-        (("NotSupported", "spec.concurrencyPolicy"),),
-        EventType.WARNING,
     ),
     "invalid in another way": Change(
         replace(

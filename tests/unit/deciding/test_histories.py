@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unit.deciding.histories import History, histories
-from unit.deciding.process import Drive
+from unit.deciding.process import LONGEST_BACKLOG, Drive
 from unit.deciding.world import World
 
 back_after = st.sampled_from([0, 0.5, 5, 61, 400, 90_000]).map(lambda seconds: timedelta(seconds=seconds))
@@ -40,7 +40,7 @@ def test_it_does_so_after_a_death_after_each_write_in_turn(
     account: Counter[str], history: History, back_after: timedelta
 ) -> None:
     for world in history.deaths():
-        world.now += back_after
+        world.now += min(back_after, LONGEST_BACKLOG) if world.catches_up_on_all else back_after
         Drive(world, hasty=history.hasty).ends()
         account["deaths after a write, each survived"] += 1
 

@@ -149,9 +149,12 @@ def recorded(scheduled: str, *, did_not_run: bool = False, ended: str | None = N
     """Return what is known of an ended record."""
     return EndedRecord(
         name=name_of(scheduled),
+        job_name=name_of(scheduled),
         uid=f"run-{scheduled}",
+        created_at=at(scheduled),
         ended_at=at(ended or scheduled),
         last_instant=at(scheduled),
+        is_window=did_not_run,
         did_not_run=did_not_run,
         delivery_id=f"run-{scheduled}",
     )

@@ -42,6 +42,7 @@ def retry(phase: Phase = Phase.RUNNING, *, attempt: int = 2) -> RunView:
     return replace(
         run("10:00", phase),
         name=name_of("10:00", attempt=attempt),
+        job_name=name_of("10:00", attempt=attempt),
         uid=f"run-10:00-{attempt}",
         origin=replace(origin_of(at("10:00"), attempt=attempt), delivery_id="run-10:00"),
     )

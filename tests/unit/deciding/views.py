@@ -13,7 +13,6 @@ from sexton.api.recurrence import observed_timing_of, recurrence_of
 from sexton.api.run import Phase, Trigger
 from sexton.api.schedule import ScheduleSpec
 from sexton.api.schedule_status import ObservedTiming, ScheduleStatus
-from sexton.api.supported import not_supported
 from sexton.deciding import JobEnd, JobView, Origin, Plan, RunView, Settings, View, Window
 from sexton.deciding.naming import run_name
 from sexton.deciding.view import Edits
@@ -93,6 +92,7 @@ def job(  # noqa: PLR0913 - each has a default, and a test names what it is abou
     """Return a Job of ours."""
     return JobView(
         name=name or name_of(scheduled, attempt=attempt),
+        run=name or name_of(scheduled, attempt=attempt),
         uid=f"job-{scheduled}-{attempt}",
         resource_version=1,
         origin=origin_of(at(scheduled), attempt=attempt, manual=manual),
@@ -123,6 +123,7 @@ def run(
     begun = at(created or scheduled)
     return RunView(
         name=name_of(scheduled),
+        job_name=name_of(scheduled),
         uid=f"run-{scheduled}",
         resource_version=1,
         origin=origin_of(at(scheduled), caught_up=caught_up, manual=manual),
@@ -140,6 +141,7 @@ def window(
     """Return the record of occurrences that did not run."""
     return RunView(
         name=name_of(first),
+        job_name=name_of(first),
         uid=f"run-{first}",
         resource_version=1,
         origin=origin_of(at(first)),
@@ -194,7 +196,6 @@ def schedule(  # noqa: PLR0913 - likewise
         deleting=False,
         spec=spec,
         faults=tuple(faults),
-        unsupported=tuple(not_supported(spec)) if spec else (),
         timing=timing,
         timetable=timetable_of(timing) if timing else None,
         observed_timetable=timetable_of(status.observed_timing) if status.observed_timing else None,

@@ -17,14 +17,17 @@ from sexton.api.recurrence import observed_timing_of
 from sexton.api.run import Phase, Trigger
 from sexton.api.schedule import CatchUp, ConcurrencyPolicy
 from sexton.api.schedule_status import ObservedTiming, ScheduleStatus
-from sexton.api.supported import not_supported
 from sexton.deciding import EndedRecord, JobEnd, JobView, RunView, Settings, View
+from sexton.deciding.pending import QUEUED, REPLACING
 from sexton.deciding.steps import (
+    ClearDeadLetter,
     DeleteJob,
     DeleteRecord,
     EndRun,
     GrowWindow,
+    MarkRedriven,
     RecordJob,
+    RecordWaiting,
     RecordWindow,
     StartJob,
     Step,
@@ -129,7 +132,6 @@ class World:
             deleting=False,
             spec=spec,
             faults=(Fault("spec.schedule", "is broken"),) if self.broken else (),
-            unsupported=tuple(not_supported(spec)) if spec else (),
             timing=timing,
             timetable=timetable_of(timing) if timing else None,
             observed_timetable=timetable_of(observed) if observed else None,
@@ -145,6 +147,11 @@ class World:
             record_refused=record_refused,
             clocks_agree=clocks_agree,
         )
+
+    @property
+    def catches_up_on_all(self) -> bool:
+        """Whether every occurrence that was missed is going to run."""
+        return self.spec.catch_up is CatchUp.ALL
 
     @property
     def _cursor(self) -> datetime:
@@ -231,7 +238,7 @@ class World:
 
     # what the operator writes
 
-    def write(self, step: Step, *, now: datetime) -> str | None:  # noqa: PLR0911 - one line a kind
+    def write(self, step: Step, *, now: datetime) -> str | None:  # noqa: C901, PLR0911 - one line a kind
         """Carry out a step, as the API server and the executor would; return the name of a record to look at."""
         self.writes += 1
         match step:
@@ -239,6 +246,8 @@ class World:
                 return self._start(step, now=now)
             case RecordJob():
                 return self._record_job(step)
+            case RecordWaiting():
+                return self._record_waiting(step, now=now)
             case RecordWindow():
                 return self._record_window(step, now=now)
             case GrowWindow():
@@ -255,6 +264,8 @@ class World:
             case StoreStatus():
                 self._store_status(step.status, now=now)
                 return None
+            case MarkRedriven() | ClearDeadLetter():
+                raise AssertionError("nobody has asked for a redrive")
 
     def _claim(self, instant: datetime, what: str) -> None:
         # A search for the records of windows goes by name, and ends at the first that is not there.
@@ -280,26 +291,58 @@ class World:
             "only occurrences start, and not too early"
         )
         assert step.origin.caught_up == (lateness > MINUTE), "on time is what is found within 60 s"
-        if step.origin.caught_up:
+        if spec.catch_up is CatchUp.ALL:
+            older = (each for each in fires(spec.schedule, status.floor_time, instant - MINUTE))
+            unclaimed = [each for each in older if each > self._cursor and not self.claims[each]]
+            assert not unclaimed or self.meddled, "All: oldest first"
+        elif step.origin.caught_up:
             assert spec.catch_up is CatchUp.LAST, "None: missed ones are not run"
             newest = max(fires(spec.schedule, status.floor_time, now))
             assert instant == newest, "Last: the newest runs, and an on-time one instead if there is one"
         if spec.starting_deadline_seconds is not None:
             assert lateness < timedelta(seconds=spec.starting_deadline_seconds + 1), "startingDeadlineSeconds"
-        if spec.concurrency_policy is ConcurrencyPolicy.FORBID:
-            assert not self.live(), "Forbid never has two in flight"
-            waiting = [
-                run
-                for run in self.runs.values()
-                if run.phase is Phase.AWAITING_RETRY and not self._given_up(run, now=now)
-            ]
-            assert not waiting, "a chain is in flight until it has ended"
+        self._check_nobody_is_in_flight(now=now)
+        if spec.concurrency_policy is not ConcurrencyPolicy.ALLOW:
+            assert not self._queue(), "who waits goes first"
         unrecorded = [
             job.name
             for job in self.jobs.values()
             if job.name not in self.runs and job.origin.scheduled_time > self._cursor
         ]
         assert not unrecorded or self.meddled, "the next start waits for the record of the one before"
+
+    def _queue(self) -> list[RunView]:
+        waiting = (QUEUED, REPLACING)
+        return [run for run in self.runs.values() if run.phase is Phase.PENDING and run.reason in waiting]
+
+    def _retries(self) -> list[RunView]:
+        return [run for run in self.runs.values() if run.phase is Phase.AWAITING_RETRY]
+
+    def _check_nobody_is_in_flight(self, *, now: datetime) -> None:
+        if self.spec.concurrency_policy is ConcurrencyPolicy.ALLOW:
+            return
+        assert not self.live(), "never two in flight"
+        going_on = [
+            run
+            for run in self.runs.values()
+            if run.phase is Phase.AWAITING_RETRY and not self._given_up(run, now=now)
+        ]
+        assert not going_on, "a chain is in flight until it has ended"
+
+    def _check_turn(self, record: RunView, *, now: datetime) -> None:
+        status = self.status
+        assert self.runs[record.name].phase is Phase.PENDING
+        assert not self.broken, "nothing starts under a spec that is broken"
+        assert not self.spec.suspend, "a pause ends what waits"
+        assert status.floor_time is not None
+        assert record.origin.scheduled_time > status.floor_time, "so does an edit"
+        self._check_nobody_is_in_flight(now=now)
+        if record.reason == QUEUED:
+            first = min(self._queue(), key=lambda run: run.origin.scheduled_time)
+            assert first.name == record.name, "oldest first"
+        if self.spec.starting_deadline_seconds is not None:
+            lateness = now - record.origin.scheduled_time
+            assert lateness < timedelta(seconds=self.spec.starting_deadline_seconds + 1)
 
     def _given_up(self, run: RunView, *, now: datetime) -> bool:
         """Tell whether it is too late for the retry of a failed attempt, though its record does not say so yet."""
@@ -326,21 +369,31 @@ class World:
             assert not self.live(), "Forbid never has two in flight"
 
     def _start(self, step: StartJob, *, now: datetime) -> str | None:
-        if step.origin.caught_up and step.name in self.runs:
+        if step.origin.caught_up and step.record is None and step.name in self.runs:
             return step.name  # looked for before it is caught up, as `control/looking.py` does
         assert step.name not in self.jobs, "never two Jobs for one (uid, instant, attempt)"
         if step.origin.attempt > 1:
             self._check_retry(step, now=now)
+        elif step.record is not None:
+            self._check_turn(step.record, now=now)
+            self.claims[step.origin.scheduled_time][:] = ["fired"]
+            self.caught_up += step.origin.caught_up
         else:
             self._check_start(step, now=now)
             if self.refuses_jobs and self.refuses_records:
                 raise RecordRefused
             self._claim(step.origin.scheduled_time, "fired")
             self.caught_up += step.origin.caught_up
+        if self.refuses_jobs and step.record is not None:
+            self.runs[step.run] = replace(
+                self.runs[step.run], resource_version=self._next_serial(), reason="JobRefused", message="no"
+            )
+            return step.run
         if self.refuses_jobs:
             return self._create(
                 RunView(
-                    name=step.name,
+                    name=step.run,
+                    job_name=step.name,
                     uid=f"run-{self._next_serial()}",
                     resource_version=self.serial,
                     origin=step.origin,
@@ -352,6 +405,7 @@ class World:
             )
         self.jobs[step.name] = JobView(
             name=step.name,
+            run=step.run,
             uid=f"job-{self._next_serial()}",
             resource_version=self.serial,
             origin=step.origin,
@@ -368,11 +422,56 @@ class World:
         self.runs.setdefault(run.name, run)
         return run.name
 
+    def _record_waiting(self, step: RecordWaiting, *, now: datetime) -> str:
+        policy, catch_up = self.spec.concurrency_policy, self.spec.catch_up
+        if step.run in self.runs:
+            return step.run
+        if step.reason == REPLACING:
+            assert policy is ConcurrencyPolicy.REPLACE
+            assert not step.origin.caught_up, "caught-up runs don't replace each other"
+        else:
+            forbids = policy is ConcurrencyPolicy.FORBID
+            assert catch_up is CatchUp.ALL or not forbids, "Forbid skips"
+            assert policy is not ConcurrencyPolicy.ALLOW
+            assert len(self._queue()) < self.spec.max_queued, "at most so many wait"
+        assert step.blocked_by is not None
+        name = self._create(
+            RunView(
+                name=step.run,
+                job_name=step.run,
+                uid=f"run-{self._next_serial()}",
+                resource_version=self.serial,
+                origin=step.origin,
+                created_at=self.now,
+                phase=Phase.PENDING,
+                reason=step.reason,
+                message=step.message,
+                blocked_by=step.blocked_by,
+                queued=True,
+                waiting_since=now,
+            )
+        )
+        self._claim(step.origin.scheduled_time, "waiting")
+        return name
+
     def _record_job(self, step: RecordJob) -> str:
         job = step.job
+        if step.instead_of is not None and step.instead_of.phase is Phase.PENDING:
+            stored = self.runs.get(job.run)
+            if stored is not None and stored.resource_version == step.instead_of.resource_version:
+                assert f"{stored.uid}/started" in self.status.uncounted, "a start is counted first"
+                self.runs[job.run] = replace(
+                    stored,
+                    resource_version=self._next_serial(),
+                    phase=Phase.RUNNING,
+                    reason="",
+                    start_time=job.created_at,
+                )
+            return job.run
         return self._create(
             RunView(
-                name=job.name,
+                name=job.run,
+                job_name=job.name,
                 uid=f"run-{self._next_serial()}",
                 resource_version=self.serial,
                 origin=job.origin,
@@ -387,6 +486,7 @@ class World:
             return step.name
         run = RunView(
             name=step.name,
+            job_name=step.name,
             uid=f"run-{self._next_serial()}",
             resource_version=self.serial,
             origin=step.origin,
@@ -431,12 +531,13 @@ class World:
         stored = self.runs.get(step.run.name)
         if stored is not None and stored.resource_version == step.run.resource_version:
             assert not stored.phase.ended
+            attempt_ends = step.phase not in (Phase.MISSED, Phase.REPLACED)
             gives_up = stored.phase is Phase.AWAITING_RETRY
             note = f"{stored.uid}/expired" if gives_up else stored.uid
             assert note in self.status.uncounted, "an end is counted before its record says so"
             assert (step.next_attempt_time is not None) == (step.phase is Phase.AWAITING_RETRY)
             assert self._cursor >= stored.last_instant, "the cursor is stored before the end"
-            if gives_up:
+            if gives_up and attempt_ends:
                 assert stored.next_attempt_time is not None
                 deadline = timedelta(seconds=self.spec.starting_deadline_seconds or 0)
                 late = self.now + CLOCK_TOLERANCE - stored.next_attempt_time
@@ -448,7 +549,10 @@ class World:
                 completion_time=step.end.at,
                 next_attempt_time=step.next_attempt_time,
             )
-            if not gives_up:
+            instant = stored.origin.scheduled_time
+            if self.claims[instant] == ["waiting"]:
+                self.claims[instant][:] = [str(step.phase)]
+            if attempt_ends and not gives_up:
                 self.ends.append(step.phase is Phase.SUCCEEDED)
             self.dead += step.phase is Phase.DEAD_LETTERED
         return step.run.name
@@ -492,11 +596,10 @@ class World:
         chain = [each for each in self.runs.values() if each.delivery_id == run.delivery_id]
         assert all(each.phase.ended for each in chain), "nor while its chain goes on"
         alike = [
-            each
-            for each in self.runs.values()
-            if each.phase.ended and (each.window is None) == (run.window is None)
+            each for each in self.runs.values() if each.phase.ended and each.did_not_run == run.did_not_run
         ]
-        younger = [each for each in alike if each.last_instant > run.last_instant]
+        age = (run.created_at, run.last_instant, run.name)
+        younger = [each for each in alike if (each.created_at, each.last_instant, each.name) > age]
         assert len(younger) >= self.spec.runs_history_limit, "the newest are kept"
 
     def _store_status(self, desired: ScheduleStatus, *, now: datetime) -> None:
@@ -513,11 +616,15 @@ class World:
         moved = (after.counters.succeeded + after.counters.failed) - (
             before.counters.succeeded + before.counters.failed
         )
-        assert moved == len(noted), "a run's UID is noted in the same write that counts it"
-        instants = [
-            (run.scheduled_time, run.attempt) for run in after.recent_runs if run.scheduled_time is not None
-        ]
-        assert all(newer > older for newer, older in pairwise(instants)), "recent runs: newest first"
+        told = {run.name: run.outcome for run in after.recent_runs}
+        over = (Phase.MISSED, Phase.REPLACED)
+        others = [run for run in self.runs.values() if run.uid in noted and told.get(run.name) in over]
+        all_told = {run.name for run in self.runs.values() if run.uid in noted} <= told.keys()
+        assert not all_told or moved == len(noted) - len(others), (
+            "a run's UID is noted in the same write that counts it"
+        )
+        ages = [(run.creation_time, run.scheduled_time, run.attempt) for run in after.recent_runs]
+        assert all(newer > older for newer, older in pairwise(ages)), "recent runs: newest first"
         if (before.observed_timing, before.floor_time) != (after.observed_timing, after.floor_time):
             assert after.floor_time is not None
             edited = min(self.timing_edited, now.replace(microsecond=0))
@@ -538,6 +645,9 @@ class World:
                 expected |= set(fires(timing.schedule, segment.begins, until))
         expected = {instant for instant in expected if instant > self.wiped_at}
         claimed = {instant for instant, claims in self.claims.items() if claims and instant > self.wiped_at}
+        if self.catches_up_on_all and (self.live() or self._queue() or self._retries()):
+            # Past maxQueued, or while another is in flight, the rest waits behind the cursor.
+            expected = {instant for instant in expected if instant <= max(claimed, default=NEVER)}
         assert expected - claimed <= self.lost, f"lost: {sorted(expected - claimed - self.lost)}"
         assert claimed <= expected, f"not due: {sorted(claimed - expected)}"
         for job in self.live():
@@ -548,6 +658,8 @@ class World:
             if run.phase is Phase.AWAITING_RETRY:
                 assert run.next_attempt_time is not None
                 assert self.broken or run.next_attempt_time > now, "a retry that is due is started"
+            elif run in self._queue():
+                assert self.live() or self._retries() or self.broken, "who is first does not wait for nothing"
             elif not run.phase.ended:
                 assert run.name in {job.name for job in self.live()}, "none stays open for ever"
         if not self.meddled:

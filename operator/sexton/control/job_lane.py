@@ -1,0 +1,121 @@
+"""The first lane of writes: Jobs. Creating one is the claim to an attempt and its start, in one request.
+
+A step that finds the world different from what was decided upon writes nothing, puts what it found into the cache
+and lets the decision be taken anew.
+"""
+
+import logging
+import time
+from typing import Any
+
+from sexton.api import meta
+from sexton.control.cache import Cache, Entry
+from sexton.control.events import EventPoster
+from sexton.control.jobs import annotations_of, build_job, owner_uid, whose
+from sexton.control.looking import Looker
+from sexton.control.record_lane import RecordLane
+from sexton.control.records import is_request
+from sexton.deciding.announcing import quota_exceeded
+from sexton.deciding.pending import QUOTA_EXCEEDED
+from sexton.deciding.steps import DeleteJob, StartJob
+from sexton.kube.client import KubeClient
+from sexton.kube.clock import Clock
+from sexton.kube.errors import AlreadyExists, Conflict, NotFound, Outage, QuotaExceeded, Refused
+from sexton.kube.resources import JOBS, RUNS
+
+log = logging.getLogger(__name__)
+
+Object = dict[str, Any]
+
+
+class JobLane:
+    """Creates and deletes Jobs."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        *,
+        cache: Cache,
+        look: Looker,
+        records: RecordLane,
+        events: EventPoster,
+        clock: Clock,
+    ) -> None:
+        self._client = client
+        self._cache = cache
+        self._look = look
+        self._records = records
+        self._events = events
+        self._clock = clock
+
+    async def start(self, entry: Entry, step: StartJob) -> None:
+        """Create the Job. A name that is taken by the same Job means that it was created before we died."""
+        schedule = entry.schedule
+        looks_first = step.origin.caught_up and step.record is None
+        if schedule.spec is None or (looks_first and await self._look.has_a_record(entry, step.name)):
+            return  # it has been broken since the decision, or was served by somebody before us
+        body = build_job(schedule.spec, step, schedule=schedule.name, uid=schedule.uid)
+        try:
+            created = await self._client.create(JOBS, schedule.namespace, body)
+        except Outage:
+            entry.doubtful[step.name] = time.monotonic() + self._client.request_timeout_seconds
+            raise
+        except AlreadyExists as error:
+            live = await self._look.read(JOBS, schedule.namespace, step.name)
+            if live is None:
+                raise Outage(f"job {step.name} existed and is gone again: {error}") from error
+            if not self._is_ours(entry, live, step):
+                await self._records.pend(entry, step, reason="NameTaken", message=whose(live))
+                return
+            created = live
+        except Refused as error:
+            await self._records.pend(entry, step, reason="JobRefused", message=str(error))
+            return
+        except QuotaExceeded as error:
+            if await self._records.pend(entry, step, reason=QUOTA_EXCEEDED, message=str(error)):
+                self._events.tell(schedule, quota_exceeded(step, str(error)))
+            raise
+        entry.doubtful.pop(step.name, None)
+        self._log_start(entry, step)
+        self._cache.job_seen(created)
+
+    def _log_start(self, entry: Entry, step: StartJob) -> None:
+        lag = (self._clock.now() - step.origin.scheduled_time).total_seconds()
+        log.info(
+            "job created",
+            extra={
+                "namespace": entry.schedule.namespace,
+                "schedule": entry.schedule.name,
+                "run": step.run,
+                "lag_seconds": round(lag, 3),
+                "caught_up": step.origin.caught_up,
+            },
+        )
+
+    def _is_ours(self, entry: Entry, job: Object, step: StartJob) -> bool:
+        wanted = annotations_of(step.origin, schedule=entry.schedule.name)
+        found = job["metadata"].get("annotations") or {}
+        identity = (meta.SCHEDULED_TIME_ANNOTATION, meta.ATTEMPT_ANNOTATION, meta.MANUAL_ANNOTATION)
+        return owner_uid(job) == entry.schedule.uid and all(found.get(key) == wanted[key] for key in identity)
+
+    async def delete(self, entry: Entry, step: DeleteJob) -> None:
+        """Delete a Job; of one that lives the record is looked for once more."""
+        uid, namespace, name = entry.schedule.uid, entry.schedule.namespace, step.job.name
+        if step.orphan:
+            live = await self._look.read(RUNS, namespace, step.job.run)
+            if live is not None and (owner_uid(live) == uid or is_request(live)):
+                run = self._cache.run_seen(live)
+                if run is not None and (not run.phase.ended or run.window is not None):
+                    return
+            log.info(
+                "deleting a job whose record is gone",
+                extra={"namespace": namespace, "schedule": entry.schedule.name, "run": name},
+            )
+        # A Job that lives is gone when its pods are: only then may another start in its place.
+        propagation = "Foreground" if step.orphan else "Background"
+        try:
+            await self._client.delete(JOBS, namespace, name, uid=step.job.uid, propagation=propagation)
+        except (NotFound, Conflict):
+            self._cache.job_gone(uid, name)
+            return
+        self._cache.job_deleted(uid, name)

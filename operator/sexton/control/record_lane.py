@@ -1,0 +1,249 @@
+"""The second lane of writes: records. Each is one conditional write of the whole outcome.
+
+A step that finds the world different from what was decided upon writes nothing, puts what it found into the cache
+and lets the decision be taken anew.
+"""
+
+import logging
+from contextlib import suppress
+from typing import Any
+
+from sexton.api.run import Phase
+from sexton.control.cache import Cache, Entry
+from sexton.control.events import EventPoster
+from sexton.control.jobs import owner_uid, whose
+from sexton.control.looking import Looker
+from sexton.control.records import (
+    Pending,
+    adopting,
+    cleared_record,
+    ended_record,
+    grown_window,
+    is_request,
+    overruling_record,
+    pending_again,
+    pending_record,
+    redriven_record,
+    running_record,
+    superseded_record,
+    waiting_record,
+    waiting_request,
+    window_record,
+)
+from sexton.deciding import Origin, RunView
+from sexton.deciding.redriving import NOT_A_DEAD_LETTER
+from sexton.deciding.steps import (
+    ClearDeadLetter,
+    DeleteRecord,
+    EndRun,
+    GrowWindow,
+    MarkRedriven,
+    RecordJob,
+    RecordWaiting,
+    RecordWindow,
+    StartJob,
+    SupersedeRun,
+)
+from sexton.kube.client import KubeClient
+from sexton.kube.clock import Clock
+from sexton.kube.errors import (
+    AlreadyExists,
+    Conflict,
+    NamespaceTerminating,
+    NotFound,
+    Outage,
+    QuotaExceeded,
+    Refused,
+)
+from sexton.kube.resources import RUNS
+
+log = logging.getLogger(__name__)
+
+Object = dict[str, Any]
+
+Change = (
+    RecordJob
+    | RecordWaiting
+    | RecordWindow
+    | GrowWindow
+    | EndRun
+    | SupersedeRun
+    | MarkRedriven
+    | ClearDeadLetter
+    | DeleteRecord
+)
+
+
+class RecordLane:
+    """Creates, patches and deletes records."""
+
+    def __init__(
+        self, client: KubeClient, *, cache: Cache, look: Looker, events: EventPoster, clock: Clock
+    ) -> None:
+        self._client = client
+        self._cache = cache
+        self._look = look
+        self._events = events
+        self._clock = clock
+
+    async def perform(self, entry: Entry, change: Change) -> None:
+        """Carry out a step that is about a record."""
+        match change:
+            case RecordJob():
+                await self._record_job(entry, change)
+            case RecordWaiting():
+                await self._record_waiting(entry, change)
+            case RecordWindow():
+                await self._record_window(entry, change)
+            case GrowWindow():
+                await self._grow_window(entry, change)
+            case EndRun():
+                await self._end(entry, change)
+            case DeleteRecord():
+                await self._delete_record(entry, change)
+            case SupersedeRun() | MarkRedriven() | ClearDeadLetter():
+                await self._patch_record(entry, change.run, self._note(change))
+
+    def _note(self, change: SupersedeRun | MarkRedriven | ClearDeadLetter) -> Object:
+        match change:
+            case SupersedeRun():
+                return superseded_record(change, now=self._clock.now())
+            case MarkRedriven():
+                return redriven_record(change)
+            case ClearDeadLetter():
+                return cleared_record(change, now=self._clock.now())
+
+    async def pend(self, entry: Entry, step: StartJob, *, reason: str, message: str) -> bool:
+        """Put on record that there is no Job, and why; tell whether that is news."""
+        schedule, before = entry.schedule, step.record
+        if before is not None and (before.phase, before.reason) == (Phase.PENDING, reason):
+            return False
+        log.warning(
+            "job refused: %s",
+            message,
+            extra={"namespace": schedule.namespace, "schedule": schedule.name, "run": step.run},
+        )
+        pending = Pending(reason=reason, message=message, since=self._clock.now())
+        if before is not None:
+            return await self._patch_record(entry, before, pending_again(before, pending), step.origin)
+        body = pending_record(step, pending, schedule=schedule.name, uid=schedule.uid)
+        return await self._create_record(entry, body)
+
+    async def _record_job(self, entry: Entry, step: RecordJob) -> None:
+        before = step.instead_of
+        if before is not None:
+            body = overruling_record(step, instead_of=before)
+            await self._patch_record(entry, before, body, step.job.origin)
+        else:
+            schedule = entry.schedule
+            body = running_record(step.job, schedule=schedule.name, uid=schedule.uid)
+            await self._create_record(entry, body)
+
+    async def _create_record(self, entry: Entry, body: Object) -> bool:
+        """Create a record, and tell whether it is the one that we wanted.
+
+        One of that name that is ours already says what happened, whatever we wanted to say.
+        """
+        schedule, name = entry.schedule, body["metadata"]["name"]
+        try:
+            stored = await self._client.create(RUNS, schedule.namespace, body)
+        except AlreadyExists as error:
+            live = await self._look.read(RUNS, schedule.namespace, name)
+            if live is None:
+                raise Outage(f"run {name} existed and is gone again: {error}") from error
+            if owner_uid(live) != schedule.uid:
+                raise self._record_refused(entry, name, whose(live)) from error
+            entry.record_refused = None
+            self._cache.run_seen(live)
+            return False
+        except (Refused, QuotaExceeded, NamespaceTerminating) as error:
+            raise self._record_refused(entry, name, str(error)) from error
+        entry.record_refused = None
+        self._cache.run_seen(stored)
+        return True
+
+    def _record_refused(self, entry: Entry, name: str, why: str) -> Outage:
+        """Have the status say that nothing more starts; the record is tried again all the same."""
+        entry.record_refused = f"record {name} can't be stored, so nothing more starts: {why}"
+        return Outage(entry.record_refused)
+
+    async def _record_waiting(self, entry: Entry, step: RecordWaiting) -> None:
+        if await self._look.blocker_has_ended(entry, step.blocked_by):
+            return
+        schedule, request, now = entry.schedule, step.record, self._clock.now()
+        if request is not None:
+            done = await self._patch_record(
+                entry, request, waiting_request(step, request, now=now), step.origin
+            )
+        else:
+            body = waiting_record(step, now=now, schedule=schedule.name, uid=schedule.uid)
+            done = await self._create_record(entry, body)
+        if done:
+            self._events.tell(entry.schedule, step.announcement)
+
+    async def _record_window(self, entry: Entry, step: RecordWindow) -> None:
+        if await self._look.blocker_has_ended(entry, step.blocked_by) or await self._look.found_one_to_join(
+            entry
+        ):
+            return
+        schedule = entry.schedule
+        body = window_record(step, now=self._clock.now(), schedule=schedule.name, uid=schedule.uid)
+        if await self._create_record(entry, body):
+            self._events.tell(entry.schedule, step.announcement)
+
+    async def _grow_window(self, entry: Entry, step: GrowWindow) -> None:
+        if await self._look.blocker_has_ended(entry, step.run.blocked_by):
+            return
+        if await self._patch_record(entry, step.run, grown_window(step, now=self._clock.now())):
+            self._events.tell(entry.schedule, step.announcement)
+
+    async def _end(self, entry: Entry, step: EndRun) -> None:
+        redrives = step.run.origin.redrive_of
+        if (
+            step.end.reason == NOT_A_DEAD_LETTER
+            and redrives is not None
+            and await self._look.is_a_dead_letter(entry, redrives)
+        ):
+            return
+        if await self._look.blocker_has_ended(entry, step.blocked_by):
+            return
+        if await self._patch_record(entry, step.run, ended_record(step), step.run.origin):
+            self._events.tell(entry.schedule, step.announcement)
+
+    async def _patch_record(
+        self, entry: Entry, run: RunView, body: Object, origin: Origin | None = None
+    ) -> bool:
+        """Patch a record unless it has changed or gone; then what is there enters the cache. Tell whether it was.
+
+        A request becomes ours by it, with what its run is for.
+        """
+        uid, namespace, name = entry.schedule.uid, entry.schedule.namespace, run.name
+        if run.phase is Phase.REQUESTED and origin is not None:
+            live = await self._look.read(RUNS, namespace, name)
+            if live is None or not is_request(live):
+                self._cache.request_gone(namespace, entry.schedule.name, name)
+                if live is not None:
+                    self._cache.run_seen(live)
+                return False
+            body = adopting(body, live, origin, schedule=entry.schedule.name, uid=uid)
+        try:
+            self._cache.run_seen(await self._client.patch(RUNS, namespace, name, body))
+        except Conflict:
+            live = await self._look.read(RUNS, namespace, name)
+            if live is None:
+                self._cache.run_gone(uid, name)
+            else:
+                self._cache.run_seen(live)
+            return False
+        except NotFound:
+            self._cache.run_gone(uid, name)
+            self._cache.request_gone(namespace, entry.schedule.name, name)
+            return False
+        return True
+
+    async def _delete_record(self, entry: Entry, step: DeleteRecord) -> None:
+        with suppress(NotFound, Conflict):  # gone already, or another one of that name
+            await self._client.delete(RUNS, entry.schedule.namespace, step.record.name, uid=step.record.uid)
+        self._cache.record_deleted(entry.schedule.uid, step.record.name)
+        if step.announcement is not None:
+            self._events.tell(entry.schedule, step.announcement)

@@ -1,0 +1,103 @@
+"""How many runs may be started late at a time, all Schedules together: after a bad night, not everything at once.
+
+Within the length of a tick, at whatever moment it begins, no more start than there are permits. Who has not been
+served for longest is next, and among those who have not been served at all the one whose occurrence is the oldest.
+"""
+
+import asyncio
+import itertools
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from sexton.deciding import JobView, Settings
+from sexton.kube.clock import Clock
+
+Wake = Callable[[str], None]
+
+GATHERING_SECONDS = 0.2
+"""How long the first who asks waits, so that somebody with an older occurrence may come."""
+
+
+@dataclass(slots=True)
+class Permit:
+    """The leave to start one run late; unused, it goes to somebody else after a tick."""
+
+    given_at_seconds: float
+
+
+class StormGate:
+    """Gives out the permits; times are those of the clock that nobody steps."""
+
+    def __init__(self, *, clock: Clock, settings: Settings, wake: Wake) -> None:
+        self._clock = clock
+        self._most = settings.max_catch_up_per_tick
+        self._tick_seconds = settings.tick.total_seconds()
+        self._wake = wake
+        self._waiting: dict[str, datetime] = {}
+        self._served: dict[str, int] = {}
+        """When somebody who waits was last served, as a number that grows."""
+        self._permits: dict[str, Permit] = {}
+        self._starts: deque[float] = deque()
+        self._order = itertools.count(1)
+        self._changed = asyncio.Event()
+
+    def may(self, uid: str) -> bool:
+        """Tell whether a Schedule may start a run late now."""
+        return uid in self._permits
+
+    def rivals(self, uid: str) -> int:
+        """Return how many other Schedules wait to start one late."""
+        return len(self._waiting) - (uid in self._waiting)
+
+    def waits(self, uid: str, instant: datetime | None) -> None:
+        """Take in which occurrence a Schedule is to start late next, or that there is none."""
+        if instant is not None:
+            if uid not in self._waiting:
+                self._changed.set()
+            self._waiting[uid] = instant
+            return
+        self._waiting.pop(uid, None)
+        self._served.pop(uid, None)
+        if self._permits.pop(uid, None) is not None:
+            self._changed.set()
+
+    def started(self, uid: str) -> None:
+        """Take in that a Schedule has started a run late."""
+        self._permits.pop(uid, None)
+        self._starts.append(self._clock.monotonic())
+        self._served[uid] = next(self._order)
+
+    def started_before(self, job: JobView) -> None:
+        """Take in a run that was started late by a process before this one."""
+        age = (self._clock.now() - job.created_at).total_seconds()
+        if 0 <= age < self._tick_seconds:
+            self._starts.append(self._clock.monotonic() - age)
+            self._starts = deque(sorted(self._starts))
+
+    async def run(self) -> None:
+        """Give out permits, until cancelled."""
+        while True:
+            self._changed.clear()
+            if not self._waiting:
+                await self._changed.wait()
+                await asyncio.sleep(GATHERING_SECONDS)
+            self._give()
+            await self._clock.nap(None)
+
+    def _give(self) -> None:
+        now = self._clock.monotonic()
+        while self._starts and now - self._starts[0] >= self._tick_seconds:
+            self._starts.popleft()
+        for uid, permit in list(self._permits.items()):
+            if now - permit.given_at_seconds >= self._tick_seconds:
+                # It could not make use of it: others first.
+                del self._permits[uid]
+                self._served[uid] = next(self._order)
+        free = self._most - len(self._starts) - len(self._permits)
+        asking = [uid for uid in self._waiting if uid not in self._permits]
+        asking.sort(key=lambda uid: (self._served.get(uid, 0), self._waiting[uid], uid))
+        for uid in asking[: max(0, free)]:
+            self._permits[uid] = Permit(given_at_seconds=now)
+            self._wake(uid)

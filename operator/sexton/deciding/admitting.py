@@ -1,0 +1,198 @@
+"""Who may start next: a run that waits for its turn, an occurrence that is due, or somebody's request.
+
+One at a time: what starts is in flight for the one after it, and the next decision is made upon that.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from sexton.api.schedule import CatchUp, ConcurrencyPolicy, ScheduleSpec
+from sexton.deciding import announcing
+from sexton.deciding.accounting import ended
+from sexton.deciding.due import RESOLUTION, Candidate, due, window
+from sexton.deciding.overlap import blocker
+from sexton.deciding.pending import QUEUED, REPLACING, waiting, waiting_for_quota
+from sexton.deciding.progress import handled, overruled, unrecorded
+from sexton.deciding.replacing import heir
+from sexton.deciding.requesting import QUEUE_FULL, RUN_IN_FLIGHT, refusal, requests, served
+from sexton.deciding.steps import RecordWaiting, StartJob, Step
+from sexton.deciding.view import RunView, View
+from sexton.deciding.windows import name_of, origin_of, record_missed, record_skipped
+from sexton.timing import Recurrence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backlog:
+    """Occurrences that are due and are going to run, and have neither a Job nor a record yet."""
+
+    count: int = 0
+    missed: int = 0
+    """How many of them are more than a minute old, so that they are caught up on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    """What may begin now, and what is left waiting behind the cursor."""
+
+    steps: tuple[Step, ...] = ()
+    late: datetime | None = None
+    """The occurrence that is to be started late next, whether it may be now or has to wait for that."""
+    backlog: Backlog = Backlog()
+
+
+def admit(view: View, *, now: datetime) -> Admission:
+    """Return what may begin now."""
+    refused = tuple(_refusals(view, now=now))
+    if view.spec is None or not view.clocks_agree:
+        return Admission(steps=refused)
+    if any(unrecorded(view, now=now)) or any(overruled(view)):
+        return Admission(steps=refused)  # the next start waits for the record of the one before
+    over = frozenset(each.run.name for each in ended(view, now=now))
+    again = _room_in_the_quota(view, over=over)
+    # One permit to start late is for one start.
+    rest = view if again.late is None else replace(view, may_catch_up=False)
+    first = _head(rest, over=over, now=now) or _occurrence(rest, now=now)
+    if not first.steps and (request := _request(view, now=now)) is not None:
+        first = replace(first, steps=(request,))
+    return Admission(
+        steps=(*refused, *first.steps, *again.steps), late=again.late or first.late, backlog=first.backlog
+    )
+
+
+def _refusals(view: View, *, now: datetime) -> Iterator[Step]:
+    for request in requests(view):
+        end = refusal(view, request, now=now)
+        if end is not None:
+            yield end
+
+
+def _request(view: View, *, now: datetime) -> Step | None:
+    """Return the next step towards serving the oldest request that can be served."""
+    asked = (run for run in requests(view) if refusal(view, run, now=now) is None)
+    oldest = next(asked, None)
+    return served(view, oldest, now=now) if oldest is not None else None
+
+
+def _room_in_the_quota(view: View, *, over: frozenset[str]) -> Admission:
+    """Try the runs that wait for room in a quota once more; they are in flight, so they hold up nobody here."""
+    steps: list[Step] = []
+    late: datetime | None = None
+    for run in waiting_for_quota(view):
+        if run.name in over:
+            continue
+        if run.origin.late:
+            permitted, late = view.may_catch_up and late is None, late or run.origin.scheduled_time
+            if not permitted:
+                continue
+        steps.append(_start(run))
+    return Admission(steps=tuple(steps), late=late)
+
+
+def _head(view: View, *, over: frozenset[str], now: datetime) -> Admission | None:
+    """Start the first of those that wait for their turn, if it is its turn; None if it is not, or nobody waits."""
+    queue = [run for run in waiting(view) if run.name not in over]
+    newest = heir(view)
+    head = newest if newest in queue else next(iter(queue), None)
+    if head is None or blocker(view, now=now) is not None:
+        return None
+    if not head.origin.late:
+        return Admission(steps=(_start(head),))
+    if view.may_catch_up:
+        return Admission(steps=(_start(head),), late=head.origin.scheduled_time)
+    # What is due meanwhile is not held up: whether it may start or has to wait as well is its own affair.
+    return replace(_occurrence(view, now=now), late=head.origin.scheduled_time)
+
+
+def _start(run: RunView) -> StartJob:
+    return StartJob(name=run.job_name, run=run.name, origin=run.origin, record=run)
+
+
+def _occurrence(view: View, *, now: datetime) -> Admission:
+    """Return what the next due occurrence asks for: its start, or a record that says why it does not start."""
+    spec, timetable = view.spec, view.timetable
+    if spec is None or timetable is None or spec.suspend:
+        return Admission()
+    before = handled(view, now=now)
+    what = due(timetable, spec, handled=before, now=now, settings=view.settings)
+    if what.missed is not None:
+        return Admission(steps=(record_missed(view, what.missed, now=now),))
+    if what.start is None:
+        return Admission()
+    step = _admitted(view, spec, what.start, now=now)
+    return Admission(
+        steps=() if step is None else (step,),
+        late=what.start.scheduled_time if what.start.caught_up and not _takes_a_record(step) else None,
+        backlog=_backlog(
+            view, timetable, spec, after=before if step is None else what.start.scheduled_time, now=now
+        )
+        if step is None or spec.catch_up is CatchUp.ALL
+        else Backlog(),
+    )
+
+
+def _takes_a_record(step: Step | None) -> bool:
+    """Tell whether an occurrence gets a record now, so that it does not wait to be started late."""
+    return step is not None and not isinstance(step, StartJob)
+
+
+def _admitted(view: View, spec: ScheduleSpec, start: Candidate, *, now: datetime) -> Step | None:
+    """Return what `concurrencyPolicy` makes of an occurrence; None: it waits behind the cursor."""
+    queue = waiting(view)
+    blocked_by = blocker(view, now=now)
+    if blocked_by is None and queue and spec.concurrency_policy is not ConcurrencyPolicy.ALLOW:
+        blocked_by = queue[0].name  # it has been waiting for longer
+    if blocked_by is not None:
+        return _overlapping(view, spec, start, blocked_by=blocked_by, now=now)
+    if start.caught_up and not view.may_catch_up:
+        return None
+    name = name_of(view, start.scheduled_time)
+    return StartJob(name=name, run=name, origin=origin_of(view, start))
+
+
+def _overlapping(
+    view: View, spec: ScheduleSpec, start: Candidate, *, blocked_by: str, now: datetime
+) -> Step | None:
+    """Return what becomes of an occurrence that is due while another run is in flight, or waits before it."""
+    queue = waiting(view)
+    policy, keeps_all = spec.concurrency_policy, spec.catch_up is CatchUp.ALL
+    if (
+        policy is ConcurrencyPolicy.REPLACE
+        and not start.caught_up
+        and not (keeps_all and any(run.origin.caught_up for run in queue))
+    ):
+        return _wait(view, start, reason=REPLACING, blocked_by=blocked_by)
+    if policy is ConcurrencyPolicy.FORBID and not keeps_all:
+        why = f"{blocked_by} was in flight, and concurrencyPolicy is Forbid"
+        return record_skipped(view, start, blocked_by=blocked_by, reason=RUN_IN_FLIGHT, why=why, now=now)
+    if len(queue) < spec.max_queued:
+        return _wait(view, start, reason=QUEUED, blocked_by=blocked_by)
+    if keeps_all:
+        return None
+    why = f"{spec.max_queued} runs were waiting, and maxQueued is {spec.max_queued}"
+    return record_skipped(view, start, blocked_by=blocked_by, reason=QUEUE_FULL, why=why, now=now)
+
+
+def _wait(view: View, start: Candidate, *, reason: str, blocked_by: str) -> RecordWaiting:
+    name, origin = name_of(view, start.scheduled_time), origin_of(view, start)
+    replacing = reason == REPLACING
+    return RecordWaiting(
+        run=name,
+        origin=origin,
+        reason=reason,
+        message=announcing.waits_for(blocked_by, replacing=replacing),
+        blocked_by=blocked_by,
+        announcement=announcing.waits(name, origin, blocked_by, replacing=replacing),
+    )
+
+
+def _backlog(
+    view: View, timetable: Recurrence, spec: ScheduleSpec, *, after: datetime, now: datetime
+) -> Backlog:
+    """Return what is due after an instant and will run; of what was missed that is all of it, or the newest."""
+    if spec.catch_up is not CatchUp.ALL:
+        held = window(timetable, after=after, until=now)
+        late = held is not None and now - held.last > view.settings.on_time
+        return Backlog(count=1, missed=int(late)) if held is not None else Backlog()
+    missed = timetable.count(after, max(after, now - view.settings.on_time - RESOLUTION))
+    return Backlog(count=timetable.count(after, now), missed=missed)

@@ -1,0 +1,124 @@
+"""Run now: records that people create, and what becomes of each: it starts, waits, is skipped or refused.
+
+A request ignores a pause and moves neither cursor nor floor. Its Job's name comes from the record's UID, so that
+starting it is as much a claim as the start of an occurrence is.
+"""
+
+from datetime import datetime
+
+from sexton.api.run import Phase, Trigger
+from sexton.api.schedule import ConcurrencyPolicy
+from sexton.deciding import announcing
+from sexton.deciding.overlap import blocker
+from sexton.deciding.pending import QUEUED, REPLACING, waiting
+from sexton.deciding.redriving import (
+    NOT_A_DEAD_LETTER,
+    REDRIVE_IN_FLIGHT,
+    dead_letter,
+    redrive_in_flight,
+)
+from sexton.deciding.steps import EndRun, MarkRedriven, RecordWaiting, StartJob, Step
+from sexton.deciding.view import JobEnd, Origin, RunView, View
+
+INVALID_REQUEST = "InvalidRequest"
+INVALID_SCHEDULE = "InvalidSchedule"
+RUN_IN_FLIGHT = "RunInFlight"
+QUEUE_FULL = "QueueFull"
+
+
+def requests(view: View) -> list[RunView]:
+    """Return the requests that nobody has answered, in the order of their creation."""
+    asked = (run for run in view.runs.values() if run.phase is Phase.REQUESTED and view.job_of(run) is None)
+    return sorted(asked, key=lambda run: (run.created_at, run.name))
+
+
+def refusal(view: View, request: RunView, *, now: datetime) -> EndRun | None:
+    """Return the end of a request that can't be served, whatever else runs."""
+    origin = request.origin
+    if (origin.trigger, origin.attempt, origin.manual) != (Trigger.MANUAL, 1, True):
+        return _refused(
+            request, INVALID_REQUEST, "a run that somebody asks for has trigger Manual and attempt 1", now=now
+        )
+    if view.spec is None:
+        faults = "; ".join(map(str, view.faults))
+        return _refused(request, INVALID_SCHEDULE, f"the Schedule can't be run: {faults}", now=now)
+    if origin.redrive_of is None:
+        return None
+    if dead_letter(view, origin.redrive_of) is None:
+        message = f"{origin.redrive_of} is no dead letter of {view.name}"
+        return _refused(request, NOT_A_DEAD_LETTER, message, now=now)
+    other = redrive_in_flight(view, request)
+    if other is not None:
+        message = f"{origin.redrive_of} is being redriven already, by {other.name}"
+        return _refused(request, REDRIVE_IN_FLIGHT, message, now=now)
+    return None
+
+
+def served(view: View, request: RunView, *, now: datetime) -> Step:
+    """Return the next step towards serving a request that can be served."""
+    if view.spec is None:
+        raise AssertionError("a request can't be served without a spec")
+    origin, policy = _origin(view, request), view.spec.concurrency_policy
+    queue = waiting(view)
+    blocked_by = blocker(view, now=now)
+    if blocked_by is None and queue and policy is ConcurrencyPolicy.QUEUE:
+        blocked_by = queue[0].name  # it has been waiting for longer
+    if blocked_by is not None and policy is ConcurrencyPolicy.FORBID:
+        why = f"{blocked_by} was in flight, and concurrencyPolicy is Forbid"
+        return _skipped(request, RUN_IN_FLIGHT, why, blocked_by=blocked_by, now=now)
+    if blocked_by is not None and policy is ConcurrencyPolicy.QUEUE and len(queue) >= view.spec.max_queued:
+        why = f"{len(queue)} runs were waiting, and maxQueued is {view.spec.max_queued}"
+        return _skipped(request, QUEUE_FULL, why, blocked_by=blocked_by, now=now)
+    dead = dead_letter(view, origin.redrive_of) if origin.redrive_of else None
+    if dead is not None and dead.redriven_by != request.name:
+        return MarkRedriven(run=dead, by=request.name)
+    if blocked_by is None:
+        return StartJob(name=request.job_name, run=request.name, origin=origin, record=request)
+    reason = REPLACING if policy is ConcurrencyPolicy.REPLACE else QUEUED
+    return RecordWaiting(
+        run=request.name,
+        origin=origin,
+        reason=reason,
+        message=announcing.waits_for(blocked_by, replacing=reason == REPLACING),
+        blocked_by=blocked_by,
+        record=request,
+        announcement=announcing.waits(request.name, origin, blocked_by, replacing=reason == REPLACING),
+    )
+
+
+def _origin(view: View, request: RunView) -> Origin:
+    """Return what the run knows of itself: a redrive is for the time of its dead letter."""
+    asked = request.origin
+    dead = dead_letter(view, asked.redrive_of) if asked.redrive_of else None
+    timing = view.timing
+    if timing is None:
+        raise AssertionError("a request can't be served without a spec")
+    return Origin(
+        scheduled_time=(dead or request).origin.scheduled_time.replace(microsecond=0),
+        attempt=1,
+        trigger=Trigger.MANUAL,
+        caught_up=False,
+        manual=True,
+        expression=timing.schedule,
+        time_zone=timing.time_zone,
+        redrive_of=asked.redrive_of,
+    )
+
+
+def _refused(request: RunView, reason: str, message: str, *, now: datetime) -> EndRun:
+    return EndRun(
+        run=request,
+        phase=Phase.FAILED,
+        end=JobEnd(succeeded=False, at=now, reason=reason, message=message),
+        announcement=announcing.request_refused(request, reason, message),
+    )
+
+
+def _skipped(request: RunView, reason: str, why: str, *, blocked_by: str, now: datetime) -> EndRun:
+    return EndRun(
+        run=request,
+        phase=Phase.SKIPPED,
+        end=JobEnd(succeeded=False, at=now, reason=reason, message=why),
+        blocked_by=blocked_by,
+        announcement=announcing.skipped(f"run {request.name}", why=why, name=request.name),
+    )

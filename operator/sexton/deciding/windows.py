@@ -1,0 +1,108 @@
+"""The records of occurrences that do not run: one for a whole row of them, which grows at its end."""
+
+from datetime import datetime
+
+from sexton.api.run import Phase, Trigger
+from sexton.deciding import announcing
+from sexton.deciding.due import Candidate, Missed
+from sexton.deciding.naming import run_name
+from sexton.deciding.progress import floor, recorded
+from sexton.deciding.steps import GrowWindow, RecordWindow
+from sexton.deciding.view import Origin, RunView, View, Window
+
+
+def name_of(view: View, scheduled_time: datetime) -> str:
+    """Return the name of the record, and of the Job, of an occurrence."""
+    return run_name(schedule=view.name, uid=view.uid, scheduled_time=scheduled_time, attempt=1)
+
+
+def origin_of(view: View, candidate: Candidate) -> Origin:
+    """Return what a run for an occurrence knows of itself."""
+    timing = view.status.observed_timing
+    if timing is None:
+        raise AssertionError("nothing is due before the timing has been stored")
+    return Origin(
+        scheduled_time=candidate.scheduled_time,
+        attempt=1,
+        trigger=Trigger.SCHEDULE,
+        caught_up=candidate.caught_up,
+        manual=False,
+        expression=timing.schedule,
+        time_zone=timing.time_zone,
+    )
+
+
+def record_missed(view: View, missed: Missed, *, now: datetime) -> RecordWindow | GrowWindow:
+    """Return what puts occurrences that were missed on record."""
+    before = _under_the_cursor(view, now=now)
+    if before is not None and before.phase is Phase.MISSED and before.reason == missed.reason:
+        window = _joined(before, missed.window)
+        return GrowWindow(
+            run=before,
+            window=window,
+            message=f"{announcing.span(window)}: {missed.message}",
+            announcement=announcing.missed(missed, window=window, name=before.name),
+        )
+    origin = origin_of(view, Candidate(scheduled_time=missed.window.first, caught_up=False))
+    name = name_of(view, origin.scheduled_time)
+    return RecordWindow(
+        name=name,
+        origin=origin,
+        phase=Phase.MISSED,
+        window=missed.window,
+        reason=missed.reason,
+        message=f"{announcing.span(missed.window)}: {missed.message}",
+        announcement=announcing.missed(missed, window=missed.window, name=name),
+    )
+
+
+def record_skipped(
+    view: View, candidate: Candidate, *, blocked_by: str, reason: str, why: str, now: datetime
+) -> RecordWindow | GrowWindow:
+    """Return what puts on record that an occurrence is skipped for another run; `why` says so in words."""
+    instant = candidate.scheduled_time
+    alone = Window(count=1, first=instant, last=instant)
+    before = _under_the_cursor(view, now=now)
+    same = before is not None and (before.phase, before.reason, before.blocked_by) == (
+        Phase.SKIPPED,
+        reason,
+        blocked_by,
+    )
+    if before is not None and same:
+        window = _joined(before, alone)
+        return GrowWindow(
+            run=before,
+            window=window,
+            message=why,
+            announcement=announcing.skipped(announcing.span(window), why=why, name=before.name),
+        )
+    name = name_of(view, instant)
+    return RecordWindow(
+        name=name,
+        origin=origin_of(view, candidate),
+        phase=Phase.SKIPPED,
+        window=alone,
+        reason=reason,
+        message=why,
+        blocked_by=blocked_by,
+        announcement=announcing.skipped(announcing.span(alone), why=why, name=name),
+    )
+
+
+def _under_the_cursor(view: View, *, now: datetime) -> RunView | None:
+    """Return the record of a window that ends where the cursor stands, which what follows may join.
+
+    A floor at or past the cursor keeps them apart: other times, or a pause, lie in between.
+    """
+    cursor = recorded(view, now=now)
+    if cursor is None or cursor <= floor(view):
+        return None
+    return next(
+        (run for run in view.runs.values() if run.window is not None and run.last_instant == cursor), None
+    )
+
+
+def _joined(run: RunView, window: Window) -> Window:
+    if run.window is None:
+        raise AssertionError(f"{run.name} has no window to grow")
+    return Window(count=run.window.count + window.count, first=run.window.first, last=window.last)
