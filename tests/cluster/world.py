@@ -68,10 +68,15 @@ class World:
 
     def runs(self, name: str) -> list[Object]:
         """Return the records of a Schedule, oldest occurrence first."""
+        return sorted(self.all_runs(name), key=lambda run: str(run["spec"]["scheduledTime"]))
+
+    def all_runs(self, name: str) -> list[Object]:
+        """Return the records of a Schedule, those that people have created among them, by name."""
         found = self.cluster.get(
             "sxr", "--namespace", self.namespace, f"--field-selector=spec.scheduleName={name}"
         )
-        return sorted(found["items"], key=lambda run: str(run["spec"]["scheduledTime"]))
+        items: list[Object] = found["items"]
+        return items
 
     def jobs(self, name: str) -> list[Object]:
         """Return the Jobs of a Schedule, oldest occurrence first."""

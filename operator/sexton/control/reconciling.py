@@ -129,15 +129,18 @@ class Reconciler:
         """Carry out all steps; one that fails does not keep the others from being tried. Return the first fault."""
         first: KubeError | None = None
         for step in steps:
+            late = isinstance(step, StartJob) and step.origin.late
+            if late:
+                self._gate.starts(entry.schedule.uid)
             try:
                 await self._executor.perform(entry, step)
             except KubeError as error:
                 first = first or error
+                if late and not isinstance(error, Outage):
+                    self._gate.refused()
             else:
                 if isinstance(step, StoreStatus):
                     self._status_written[entry.schedule.uid] = time.monotonic()
-                if isinstance(step, StartJob) and step.origin.late:
-                    self._gate.started(entry.schedule.uid)
         return first
 
     def _can_wait(self, uid: str, step: Step) -> bool:

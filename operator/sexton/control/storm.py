@@ -8,7 +8,6 @@ import asyncio
 import itertools
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 
 from sexton.deciding import JobView, Settings
@@ -18,13 +17,6 @@ Wake = Callable[[str], None]
 
 GATHERING_SECONDS = 0.2
 """How long the first who asks waits, so that somebody with an older occurrence may come."""
-
-
-@dataclass(slots=True)
-class Permit:
-    """The leave to start one run late; unused, it goes to somebody else after a tick."""
-
-    given_at_seconds: float
 
 
 class StormGate:
@@ -38,7 +30,8 @@ class StormGate:
         self._waiting: dict[str, datetime] = {}
         self._served: dict[str, int] = {}
         """When somebody who waits was last served, as a number that grows."""
-        self._permits: dict[str, Permit] = {}
+        self._permits: dict[str, float] = {}
+        """Who may start a run late, and since when; a permit that is not used goes to somebody else after a tick."""
         self._starts: deque[float] = deque()
         self._order = itertools.count(1)
         self._changed = asyncio.Event()
@@ -63,11 +56,17 @@ class StormGate:
         if self._permits.pop(uid, None) is not None:
             self._changed.set()
 
-    def started(self, uid: str) -> None:
-        """Take in that a Schedule has started a run late."""
+    def starts(self, uid: str) -> None:
+        """Take in that a Schedule is about to start a run late; it counts from now on, however long that takes."""
         self._permits.pop(uid, None)
         self._starts.append(self._clock.monotonic())
         self._served[uid] = next(self._order)
+
+    def refused(self) -> None:
+        """Take in that the start which was taken in last has certainly not come about."""
+        if self._starts:
+            self._starts.pop()
+        self._changed.set()
 
     def started_before(self, job: JobView) -> None:
         """Take in a run that was started late by a process before this one."""
@@ -83,15 +82,16 @@ class StormGate:
             if not self._waiting:
                 await self._changed.wait()
                 await asyncio.sleep(GATHERING_SECONDS)
-            self._give()
+            self.give()
             await self._clock.nap(None)
 
-    def _give(self) -> None:
+    def give(self) -> None:
+        """Give out the permits that there are now."""
         now = self._clock.monotonic()
         while self._starts and now - self._starts[0] >= self._tick_seconds:
             self._starts.popleft()
-        for uid, permit in list(self._permits.items()):
-            if now - permit.given_at_seconds >= self._tick_seconds:
+        for uid, given_at_seconds in list(self._permits.items()):
+            if now - given_at_seconds >= self._tick_seconds:
                 # It could not make use of it: others first.
                 del self._permits[uid]
                 self._served[uid] = next(self._order)
@@ -99,5 +99,5 @@ class StormGate:
         asking = [uid for uid in self._waiting if uid not in self._permits]
         asking.sort(key=lambda uid: (self._served.get(uid, 0), self._waiting[uid], uid))
         for uid in asking[: max(0, free)]:
-            self._permits[uid] = Permit(given_at_seconds=now)
+            self._permits[uid] = now
             self._wake(uid)
