@@ -25,6 +25,7 @@ from cluster_tools.waiting import wait_for
 KINDS = ("local", "existing", "kind")
 FAULTS = "cluster_faults"
 REAL_NODE = "real_node"
+SIMULATED_NODE = "simulated_node"
 ACCOUNT_TIMEOUT = 30.0
 
 
@@ -46,6 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Declare our markers, and let pytest-kind use the programs on PATH rather than download old ones."""
     config.addinivalue_line("markers", f"{FAULTS}: breaks the cluster on purpose, so it needs a local one")
     config.addinivalue_line("markers", f"{REAL_NODE}: needs pods that really run, not simulated ones")
+    config.addinivalue_line("markers", f"{SIMULATED_NODE}: is about what happens around pods, not in them")
     if _kind_of(config) == "kind" and config.pluginmanager.hasplugin("pytest-kind"):
         for option, program in (("kind_bin", "kind"), ("kind_kubectl_bin", "kubectl")):
             if not config.getoption(option):

@@ -93,13 +93,8 @@ async def _operate(client: KubeClient, options: Options, *, clock: Clock, stop: 
     parts: dict[str, Coroutine[Any, Any, None]] = {
         "queue": queue.run(),
         "events": events.run(),
-        "requests": requests.run(),
-        "old requests": requests.sweep(namespaces=options.namespaces, interval_seconds=options.pace.relist),
         "storm gate": gate.run(),
         "time": keep_time(client, cache=cache, queue=queue, clock=clock),
-        "sweep": sweep_schedules(
-            cache, client, namespaces=options.namespaces, interval_seconds=options.pace.relist
-        ),
         **{
             f"{reflector.resource.plural} of {reflector.namespace or 'all namespaces'}": reflector.run()
             for reflector in reflectors
@@ -119,10 +114,20 @@ async def _operate(client: KubeClient, options: Options, *, clock: Clock, stop: 
             log.info(
                 "operator started", extra={"server": client.host, "namespaces": list(options.namespaces)}
             )
-            schedules = watch_schedules(
-                cache, client, namespaces=options.namespaces, stop=stop, ready=watching
-            )
-            tasks.append(asyncio.create_task(schedules, name="schedules"))
+            acting: dict[str, Coroutine[Any, Any, None]] = {
+                "schedules": watch_schedules(
+                    cache, client, namespaces=options.namespaces, stop=stop, ready=watching
+                ),
+                "sweep": sweep_schedules(
+                    cache, client, namespaces=options.namespaces, interval_seconds=options.pace.relist
+                ),
+                # Whoever finds a Schedule has it decided upon, so all of that waits for the first lists.
+                "requests": requests.run(),
+                "old requests": requests.sweep(
+                    namespaces=options.namespaces, interval_seconds=options.pace.relist
+                ),
+            }
+            tasks += [asyncio.create_task(part, name=name) for name, part in acting.items()]
             await _first(None, stopping, tasks)
         log.info("operator stopping")
         async with asyncio.timeout(options.request_timeout_seconds):
