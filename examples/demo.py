@@ -1,4 +1,4 @@
-"""`make demo`: a real cluster, the operator, the examples of this folder, and what kubectl shows of them.
+"""`make demo`: a real cluster, the operator, some examples of this folder, and what kubectl shows of them.
 
 With KEEP=1 in the environment the cluster is left running afterwards.
 """
@@ -24,6 +24,7 @@ from cluster_tools.waiting import wait_for
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
+SHOWN = ("greeting", "nightly-report", "failing", "invalid")
 NAMESPACE = "sexton-demo"
 KEPT_NAME = "sexton"
 COLUMNS = ("--output=custom-columns=SCHEDULE:.involvedObject.name,REASON:.reason,MESSAGE:.message",)
@@ -60,8 +61,12 @@ def demonstrate(cluster: Cluster) -> None:
     cluster.until_established("schedules.sexton.dev", "scheduleruns.sexton.dev")
     cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
     with operator(cluster):
-        say("applying the examples: greeting (every minute), nightly-report, failing, invalid")
-        show(cluster, "apply", "--filename", EXAMPLES)
+        say("applying some examples: greeting (every minute), nightly-report, failing, invalid")
+        show(
+            cluster, "apply", *(word for name in SHOWN for word in ("--filename", EXAMPLES / f"{name}.yaml"))
+        )
+        say("running nightly-report now, by creating a ScheduleRun:")
+        show(cluster, "create", "--filename", EXAMPLES / "run-now.yaml")
         say(f"waiting for {RUNS_SHOWN} runs of greeting and one of failing (they start at full minutes)")
         wait_for("the runs", lambda: enough_runs(cluster), LONGEST_WAIT_SECONDS)
         say("the Schedules:")
@@ -144,7 +149,8 @@ def enough_runs(cluster: Cluster) -> bool:
         for item in cluster.get("sx", "--namespace", NAMESPACE)["items"]
     }
     shown = count(status["greeting"], "succeeded") >= RUNS_SHOWN
-    return shown and count(status["failing"], "deadLettered") >= 1
+    run_now = count(status["nightly-report"], "succeeded") >= 1
+    return shown and run_now and count(status["failing"], "deadLettered") >= 1
 
 
 def count(status: dict[str, Any], counter: str) -> int:
