@@ -91,11 +91,11 @@ class ScheduleRunSpec(Model):
     `{spec: {scheduleName: nightly}}` runs nightly now."""
     scheduled_time: Instant | None = None
     """The time that this run serves, which its Job is told. For a manual run it may be given, and is
-    otherwise the time of its creation; it claims nothing."""
+    otherwise the time of its creation; it claims nothing. A redrive is for the time of its dead letter."""
     # The spec can't be changed later, so that the API server must complete what a person leaves out.
     trigger: Trigger = Trigger.MANUAL
     """What made it start. Schedule: the expression. Retry: the attempt before failed. Manual (default): a
-    person or a program created this object. Backfill: a person asked for a span of the past."""
+    person or a program created this object. Backfill: for a later version; a request with it is refused."""
     attempt: Annotated[Count, Field(ge=1)] = 1
     """Which attempt at its scheduled time this is, from 1."""
     caught_up: Flag = False
@@ -150,12 +150,13 @@ class ScheduleRunStatus(Model):
     phase: Phase = Phase.REQUESTED
     """Where the run is. Empty: not yet seen by the operator. Pending: it waits to start, the reason says for
     what. Running: its Job was created. AwaitingRetry: it failed, and the next attempt is at nextAttemptTime.
-    Ended: Succeeded; Failed (an attempt that was followed by another, or that could not be tried); Skipped
-    (another run was in flight); Missed (it was too late to start); Replaced (a newer run took its place);
-    DeadLettered (the last attempt failed)."""
+    Ended: Succeeded; Failed (an attempt that was followed by another, a request that was refused, or a dead
+    letter that was redriven with success); Skipped (another run was in flight, or the queue was full); Missed
+    (its time passed without a run); Replaced (a newer run took its place); DeadLettered (the last attempt
+    failed)."""
     conditions: Conditions = ()
     """Complete or Failed once the run has ended, as Jobs have them, so that `kubectl wait
-    --for=condition=Complete` works."""
+    --for=condition=Complete` works. Each attempt has a record of its own: Failed may be followed by a retry."""
     reason: Reason | None = None
     """Why it is in this phase, in one word for programs."""
     message: Message | None = None

@@ -124,15 +124,17 @@ class ScheduleSpec(Model):
     the newest of them. All: every one of them runs, oldest first, a few at a time. It never reaches back past
     the creation of the Schedule, its last edit or the end of its last suspension."""
     starting_deadline_seconds: Count | None = None
-    """How many seconds late a run may still start; later than that it is recorded as missed. No limit when
-    absent."""
+    """How many seconds late a run may still start; later than that it is recorded as missed, also if it has
+    waited for its turn. A retry has as long from when it was due. Waiting for room in a quota ends then too,
+    as a failed attempt. No limit when absent."""
     concurrency_policy: ConcurrencyPolicy = ConcurrencyPolicy.FORBID
     """What happens to a run that is due while another of this Schedule is in flight. Forbid (default;
-    CronJob's is Allow): it is skipped, with a record. Allow: both run. Replace: the one in flight is stopped
-    and the new one starts. Queue: it waits, up to maxQueued of them."""
+    CronJob's is Allow): it is skipped, with a record; under catchUp All it waits, as under Queue. Allow: both
+    run. Replace: the one in flight is stopped, and when it is gone the new one starts. Queue: it waits for its
+    turn, up to maxQueued of them."""
     max_queued: Annotated[Count, Field(ge=1, le=1000)] = DEFAULT_MAX_QUEUED
     """How many runs may wait at once under concurrencyPolicy Queue, or under Forbid with catchUp All; manual
-    runs count. Past that, a run is skipped under Queue, and under catchUp All it waits without a record."""
+    runs count. Past that, a run is skipped; under catchUp All a scheduled one waits without a record instead."""
     retry: RetrySpec | None = None
     """How a failed run is tried again. What is absent is as the operator was set up: 3 attempts, the second
     1s after the first unless it was set up otherwise."""

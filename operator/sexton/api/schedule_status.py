@@ -39,7 +39,7 @@ class Counters(Model):
     retried: LongCount = 0
     """Retries that were started."""
     skipped_overlaps: LongCount = 0
-    """Scheduled times that did not run because another run was in flight."""
+    """Scheduled times that did not run because another run was in flight, or because the queue was full."""
     missed: LongCount = 0
     """Scheduled times that passed without a run, because nothing could start then or they came too late."""
     caught_up: LongCount = 0
@@ -127,7 +127,8 @@ class ScheduleStatus(Model):
     """Only scheduled times after this are ever due: the creation, the last edit of the timing, or the end of
     the last suspension."""
     last_handled_time: Instant | None = None
-    """The newest scheduled time that was dealt with: started, queued, skipped or recorded as missed."""
+    """The newest scheduled time that was dealt with: started, queued, skipped or recorded as missed. Also called
+    the cursor."""
     last_schedule_time: Instant | None = None
     """The newest scheduled time whose run was started."""
     last_successful_time: Instant | None = None
@@ -146,7 +147,7 @@ class ScheduleStatus(Model):
     """How many dead letters are kept now: runs that failed at their last attempt, to be redriven or
     deleted."""
     consecutive_failures: Count = 0
-    """How many runs have failed in a row, since the last one that succeeded."""
+    """How many attempts have failed in a row, retries and manual runs included, since one succeeded."""
     counters: Counters = Counters()
     """Totals since the Schedule was created."""
     uncounted: Annotated[tuple[Uid, ...], Field(max_length=UNCOUNTED_LIMIT)] = ()
@@ -155,4 +156,4 @@ class ScheduleStatus(Model):
     """The last runs that ended, newest first."""
     conditions: Conditions = ()
     """Ready: the spec is understood and acted on. DeadLettered: there are dead letters. CatchingUp: missed
-    times are being run. Suspended: spec.suspend is on."""
+    times wait to be run. Suspended: spec.suspend is on."""
