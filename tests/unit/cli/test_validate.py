@@ -101,8 +101,7 @@ def test_all_faults_of_all_files_each_with_its_line() -> None:
 
 def test_a_cronjob_with_api_version_and_kind_changed() -> None:
     changed = CRONJOB.replace("batch/v1", "sexton.dev/v1").replace("CronJob", "Schedule")
-    # Replace comes later.
-    result = run(written("cron.yaml", changed.replace("Replace", "Allow")))
+    result = run(written("cron.yaml", changed))
     assert (result.exit_code, result.stderr) == (0, "")
 
 
