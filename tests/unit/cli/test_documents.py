@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from sexton.api.run import Phase
 from sexton.api.schedule import CatchUp, ConcurrencyPolicy, ScheduleSpec
+from sexton.api.schedule_status import Counters
 from sexton.cli.main import Commands, app
 
 ROOT = Path(__file__).parents[3]
@@ -60,7 +61,7 @@ def options() -> list[Any]:
 
 @pytest.mark.parametrize("option", options(), ids=lambda option: option.name)
 def test_each_option_of_the_operator_is_documented_with_its_variable_and_its_default(option: Any) -> None:
-    cells = rows("operator.md")[", ".join(f"`{name}`" for name in option.opts)]
+    cells = rows("operator.md", section="Options")[", ".join(f"`{name}`" for name in option.opts)]
     assert cells[1] == f"`{option.envvar}`"
     if option.default and not isinstance(option.default, list):
         shown = f"{option.default:g}" if isinstance(option.default, float) else str(option.default)
@@ -68,17 +69,23 @@ def test_each_option_of_the_operator_is_documented_with_its_variable_and_its_def
 
 
 def test_no_option_is_documented_that_is_not_there() -> None:
-    documented = [cell for cell in rows("operator.md") if cell.startswith("`-")]
+    documented = [cell for cell in rows("operator.md", section="Options") if cell.startswith("`-")]
     assert len(documented) == len(options())
 
 
 def test_each_phase_is_documented() -> None:
-    first_cells = set(rows("runs.md"))
-    assert {f"`{phase}`" if phase else "(empty)" for phase in Phase} <= first_cells
+    documented = {cell for cell in rows("runs.md", section="Phases") if cell != "phase"}
+    assert documented == {f"`{phase}`" if phase else "(empty)" for phase in Phase}
 
 
-def rows(document: str) -> dict[str, list[str]]:
-    """Return the rows of a document's tables, by their first cells."""
-    lines = (ROOT / "docs" / document).read_text(encoding="utf-8").splitlines()
-    tables = ([cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("| "))
-    return {cells[0]: cells for cells in tables}
+def test_each_counter_is_documented() -> None:
+    documented = {cell for cell in rows("runs.md", section="Counters") if cell != "counter"}
+    assert documented == {f"`{name}`" for name in Counters().to_wire()}
+
+
+def rows(document: str, *, section: str) -> dict[str, list[str]]:
+    """Return the rows of the table in a section of a document, by their first cells."""
+    text = (ROOT / "docs" / document).read_text(encoding="utf-8")
+    lines = text.split(f"\n## {section}\n")[1].split("\n## ")[0].splitlines()
+    table = ([cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("| "))
+    return {cells[0]: cells for cells in table}
