@@ -29,7 +29,7 @@ class StormGate:
         self._wake = wake
         self._waiting: dict[str, datetime] = {}
         self._served: dict[str, int] = {}
-        """When somebody who waits was last served, as a number that grows."""
+        """When somebody was last served, as a number that grows."""
         self._permits: dict[str, float] = {}
         """Who may start a run late, and since when; a permit that is not used goes to somebody else after a tick."""
         self._starts: deque[float] = deque()
@@ -52,7 +52,6 @@ class StormGate:
             self._waiting[uid] = instant
             return
         self._waiting.pop(uid, None)
-        self._served.pop(uid, None)
         if self._permits.pop(uid, None) is not None:
             self._changed.set()
 
@@ -90,6 +89,9 @@ class StormGate:
         now = self._clock.monotonic()
         while self._starts and now - self._starts[0] >= self._tick_seconds:
             self._starts.popleft()
+        if not self._starts:
+            # Who does not wait now takes no part in this any more; while it goes on, he may only be writing a record.
+            self._served = {uid: order for uid, order in self._served.items() if uid in self._waiting}
         for uid, given_at_seconds in list(self._permits.items()):
             if now - given_at_seconds >= self._tick_seconds:
                 # It could not make use of it: others first.

@@ -54,6 +54,28 @@ def test_the_oldest_first_and_then_by_turns() -> None:
     assert ticks == [["a 03:00", "b 02:00"], ["a 03:01", "c 04:00"], ["a 03:02", "b 02:01"]]
 
 
+def test_who_puts_a_start_on_record_before_it_asks_again_does_not_go_first_again() -> None:
+    night = Night({"a": ["02:00", "02:01"], "b": ["03:00", "03:01"], "c": ["04:00"]})
+    for _ in range(3):
+        night.goes_on(1.0)
+        for uid in night.backlogs:
+            night.gate.waits(uid, None)
+            night.asks(uid)
+        night.clock.passes(TICK_SECONDS)
+    assert night.order == ["a 02:00", "b 03:00", "a 02:01", "c 04:00", "b 03:01"]
+
+
+def test_who_was_served_another_night_is_not_last_for_that() -> None:
+    night = Night({"a": ["02:00"], "b": []})
+    night.goes_on(TICK_SECONDS)
+    night.goes_on(TICK_SECONDS)
+    night.backlogs |= {"a": ["03:00"], "b": ["04:00"]}
+    night.asks("a")
+    night.asks("b")
+    night.goes_on(TICK_SECONDS)
+    assert night.order == ["a 02:00", "a 03:00", "b 04:00"]
+
+
 def test_who_cannot_use_a_permit_does_not_keep_it() -> None:
     night = Night({"stuck": ["01:00"], "also stuck": ["01:00"], "able": ["09:00", "09:01"]})
     for _ in range(4):
