@@ -119,10 +119,12 @@ def _occurrence(view: View, *, now: datetime) -> Admission:
         return Admission(steps=(record_missed(view, what.missed, now=now),))
     if what.start is None:
         return Admission()
-    step = _admitted(view, spec, what.start, now=now)
+    held_up_by = _held_up_by(view, spec, now=now)
+    step = _admitted(view, spec, what.start, held_up_by=held_up_by, now=now)
     return Admission(
         steps=() if step is None else (step,),
-        late=what.start.scheduled_time if what.start.caught_up and not _takes_a_record(step) else None,
+        # Who waits for another run to end has no use for a permit.
+        late=what.start.scheduled_time if what.start.caught_up and held_up_by is None else None,
         backlog=_backlog(
             view, timetable, spec, after=before if step is None else what.start.scheduled_time, now=now
         )
@@ -131,19 +133,21 @@ def _occurrence(view: View, *, now: datetime) -> Admission:
     )
 
 
-def _takes_a_record(step: Step | None) -> bool:
-    """Tell whether an occurrence gets a record now, so that it does not wait to be started late."""
-    return step is not None and not isinstance(step, StartJob)
-
-
-def _admitted(view: View, spec: ScheduleSpec, start: Candidate, *, now: datetime) -> Step | None:
-    """Return what `concurrencyPolicy` makes of an occurrence; None: it waits behind the cursor."""
+def _held_up_by(view: View, spec: ScheduleSpec, *, now: datetime) -> str | None:
+    """Return the run that an occurrence has to let go first, if there is one."""
     queue = waiting(view)
     blocked_by = blocker(view, now=now)
     if blocked_by is None and queue and spec.concurrency_policy is not ConcurrencyPolicy.ALLOW:
-        blocked_by = queue[0].name  # it has been waiting for longer
-    if blocked_by is not None:
-        return _overlapping(view, spec, start, blocked_by=blocked_by, now=now)
+        return queue[0].name  # it has been waiting for longer
+    return blocked_by
+
+
+def _admitted(
+    view: View, spec: ScheduleSpec, start: Candidate, *, held_up_by: str | None, now: datetime
+) -> Step | None:
+    """Return what `concurrencyPolicy` makes of an occurrence; None: it waits behind the cursor."""
+    if held_up_by is not None:
+        return _overlapping(view, spec, start, blocked_by=held_up_by, now=now)
     if start.caught_up and not view.may_catch_up:
         return None
     name = name_of(view, start.scheduled_time)
