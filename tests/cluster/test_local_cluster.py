@@ -282,6 +282,15 @@ def test_the_controllers_restart_with_other_flags(simulated: Cluster) -> None:
     assert ending(simulated, "default", "afterwards") == "Complete"
 
 
+def test_a_controller_runs_in_a_process_of_its_own(simulated: Cluster) -> None:
+    simulated.restart_controller_manager(["--controllers=*,-job-controller"])
+    beside = simulated.start_controllers_beside("jobs", "job-controller")
+    simulated.apply(job("default", "seen-to", container("any", "true")))
+    assert ending(simulated, "default", "seen-to") == "Complete"
+    beside.stop(grace=10.0)
+    simulated.restart_controller_manager([])
+
+
 def test_a_component_that_dies_at_the_start_shows_the_end_of_its_log() -> None:
     before = {ledger.name for ledger in all_ledgers()}
     with pytest.raises(ComponentDiedError, match="unknown flag: --no-such-flag") as caught:

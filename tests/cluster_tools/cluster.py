@@ -18,6 +18,7 @@ from cluster_tools.images import BUSYBOX_IMAGE
 from cluster_tools.ledger import Ledger, claim
 from cluster_tools.nodes import PROGRAMS, Node, NodeChoice, chosen_kind, make_node
 from cluster_tools.places import cluster_folder
+from cluster_tools.processes import Component
 from cluster_tools.progress import Stopwatch, say
 from cluster_tools.real_node import RealNode
 from cluster_tools.running import local_environment
@@ -59,6 +60,7 @@ class Cluster(ClusterAccess):
         self.server = self._control_plane.server
         self.ca = self._control_plane.authority.certificate
         self.audit_log = self._control_plane.audit_log
+        self._beside: list[Component] = []
         self.keep_logs = False
         """Whether `stop` shall leave the logs in the folder, for instance because a test has failed."""
 
@@ -109,7 +111,8 @@ class Cluster(ClusterAccess):
         """End everything that belongs to this cluster and remove its folder."""
         watch = Stopwatch()
         sweep(self.folder, keep_logs=self.keep_logs)
-        for component in (*self._control_plane.components, *(self._node.components if self._node else ())):
+        node = self._node.components if self._node else ()
+        for component in (*self._control_plane.components, *node, *self._beside):
             component.collect()
         if self._guardian is not None:
             self._guardian.dismiss()
@@ -180,6 +183,21 @@ class Cluster(ClusterAccess):
     def restart_controller_manager(self, extra_flags: Sequence[str] = ()) -> None:
         """Restart the built-in controllers with these flags in addition to those of their first start."""
         self._control_plane.restart_controller_manager(extra_flags)
+
+    def start_beside(self, name: str, argv: Sequence[str | Path]) -> Component:
+        """Start a program that belongs to this cluster: it ends with it at the latest, and its log is kept with it."""
+        component = Component(self.folder, name)
+        component.start(argv)
+        self._beside.append(component)
+        return component
+
+    def start_controllers_beside(self, name: str, *controllers: str, flags: Sequence[str] = ()) -> Component:
+        """Start some built-in controllers in a process of their own, with the client limits that are the default.
+
+        The controllers of the cluster itself must be told not to run them: `--controllers=*,-NAME`.
+        """
+        only = f"--controllers={','.join(controllers)}"
+        return self.start_beside(name, self._control_plane.controllers_argv([only, *flags]))
 
     # Starting
 

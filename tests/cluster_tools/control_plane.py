@@ -116,19 +116,20 @@ class ControlPlane:
 
     def start_controller_manager(self, extra_flags: Sequence[str] = ()) -> None:
         """Start the controllers; of a flag given twice the last one counts."""
-        self.controller_manager.start(
-            [
-                self._programs["kube-controller-manager"],
-                f"--kubeconfig={self.accounts.kubeconfig(CONTROLLER_MANAGER.name)}",
-                "--leader-elect=false",
-                "--secure-port=0",
-                "--use-service-account-credentials",
-                f"--service-account-private-key-file={self.authority.service_account_key}",
-                f"--root-ca-file={self.authority.certificate}",
-                *UNTHROTTLED,
-                *extra_flags,
-            ]
-        )
+        self.controller_manager.start(self.controllers_argv([*UNTHROTTLED, *extra_flags]))
+
+    def controllers_argv(self, flags: Sequence[str]) -> list[str | Path]:
+        """Return a command line of the controller manager, which has its own client limits unless a flag lifts them."""
+        return [
+            self._programs["kube-controller-manager"],
+            f"--kubeconfig={self.accounts.kubeconfig(CONTROLLER_MANAGER.name)}",
+            "--leader-elect=false",
+            "--secure-port=0",
+            "--use-service-account-credentials",
+            f"--service-account-private-key-file={self.authority.service_account_key}",
+            f"--root-ca-file={self.authority.certificate}",
+            *flags,
+        ]
 
     def restart_controller_manager(self, extra_flags: Sequence[str]) -> None:
         """Restart the controllers with flags in addition to those of their first start."""
