@@ -2,6 +2,9 @@
 
 Keys run in parallel, one key never does: a key that is woken while it runs, runs once more. Nothing here has to
 survive a restart, and waking a key for no reason does no harm.
+
+There are two lanes. Keys whose instant has come go first, since they have Jobs to start; whatever else there is to do
+(records, status, what has ended) has time until no such key waits.
 """
 
 import asyncio
@@ -25,21 +28,41 @@ class WorkQueue:
 
     def __init__(self, *, clock: Clock, workers: int) -> None:
         self._clock = clock
-        self._slots = asyncio.Semaphore(workers)
+        self._workers = workers
+        self._due: dict[str, None] = {}
+        self._waiting: dict[str, None] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
-        self._again: set[str] = set()
+        self._again: dict[str, bool] = {}
+        """Running keys that are to run once more, and whether in the first lane."""
         self._heap: list[tuple[datetime, str]] = []
         self._earliest: dict[str, datetime] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._changed = asyncio.Event()
 
-    def wake(self, key: str) -> None:
-        """Have a key looked at now."""
+    @property
+    def pressing(self) -> bool:
+        """Whether keys whose instant has come wait for a worker: who does something else had better give way."""
+        return bool(self._due)
+
+    def wake(self, key: str, *, due: bool = False) -> None:
+        """Have a key looked at now, before all others if its instant has come."""
         if key in self._running:
-            self._again.add(key)
+            self._again[key] = due or self._again.get(key, False)
             return
-        task = asyncio.get_running_loop().create_task(self._run(key), name=f"schedule {key}")
-        self._running[key] = task
+        if due:
+            self._waiting.pop(key, None)
+            self._due[key] = None
+        elif key not in self._due:
+            self._waiting[key] = None
+        self._fill()
+
+    def _fill(self) -> None:
+        """Give the free workers something to do."""
+        while len(self._running) < self._workers and (lane := self._due or self._waiting):
+            key = next(iter(lane))
+            del lane[key]
+            task = asyncio.get_running_loop().create_task(self._run(key), name=f"schedule {key}")
+            self._running[key] = task
 
     def wake_at(self, key: str, instant: datetime) -> None:
         """Have a key looked at when the clock shows an instant; of several the earliest counts."""
@@ -73,7 +96,7 @@ class WorkQueue:
                 instant, key = heapq.heappop(self._heap)
                 if self._earliest.get(key) == instant:
                     del self._earliest[key]
-                self.wake(key)
+                self.wake(key, due=True)
             self._changed.clear()
             nap = asyncio.ensure_future(self._clock.nap(self._heap[0][0] if self._heap else None))
             changed = asyncio.ensure_future(self._changed.wait())
@@ -85,17 +108,17 @@ class WorkQueue:
 
     async def drain(self) -> None:
         """Wait for what is running; nothing new is started by it."""
-        self._again.clear()
+        for lane in (self._due, self._waiting, self._again):
+            lane.clear()
         if self._running:
             await asyncio.wait(list(self._running.values()))
 
     async def _run(self, key: str) -> None:
+        self._again.pop(key, None)
         try:
-            async with self._slots:
-                self._again.discard(key)
-                await self.work(key)
+            await self.work(key)
         finally:
             del self._running[key]
             if key in self._again:
-                self._again.discard(key)
-                self.wake(key)
+                self.wake(key, due=self._again.pop(key))
+            self._fill()

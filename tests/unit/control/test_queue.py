@@ -91,6 +91,38 @@ async def test_keys_run_in_parallel_up_to_the_number_of_workers() -> None:
     assert works.most_at_once == 3
 
 
+async def test_keys_whose_instant_has_come_go_first() -> None:
+    works = Works(workers=1)
+    running = asyncio.create_task(works.queue.run())
+    for key in "abc":
+        works.queue.wake(key)
+    for key in "dbe":
+        works.queue.wake_at(key, at("10:01"))
+    await works.settles()
+    assert not works.queue.pressing
+    works.clock.passes(61)
+    await works.settles()
+    assert works.begun == ["a"]
+    assert works.queue.pressing
+    works.opens()
+    await works.settles()
+    assert [*works.begun[:1], *sorted(works.begun[1:4]), *works.begun[4:]] == ["a", "b", "d", "e", "c"]
+    assert not works.queue.pressing
+    running.cancel()
+
+
+async def test_a_running_key_that_gives_way_comes_after_those_whose_instant_has_come() -> None:
+    works = Works(workers=1)
+    works.queue.wake("a")
+    await works.settles()
+    works.queue.wake("a")
+    works.queue.wake("b")
+    works.queue.wake("c", due=True)
+    works.opens()
+    await works.settles()
+    assert works.begun == ["a", "c", "b", "a"]
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_a_fault_does_not_keep_a_key_from_running_again() -> None:
     works = Works()
