@@ -11,11 +11,13 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from email.utils import parsedate_to_datetime
 from typing import Any, Self, TypeVar
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 from kubernetes.aio import config as kubernetes_config
 from kubernetes.aio.client import ApiClient, Configuration
+from kubernetes.aio.client.rest import RESTClientObject
 from kubernetes.aio.config.config_exception import ConfigException
 from yaml import YAMLError
 
@@ -31,6 +33,10 @@ UNAUTHORIZED = 401
 TOO_MANY_REQUESTS = 429
 SERVER_FAULT = 500
 FAULT = 400
+
+KEPT_OPEN_SECONDS = 75.0
+"""For how long an unused connection is kept: from one full minute to the next, and less than the 90 s after which the
+API server closes it. Else the first thing that a burst does is to open all of them anew."""
 
 
 class KubeClient:
@@ -81,8 +87,12 @@ class KubeClient:
                 else "no --kubeconfig, $KUBECONFIG or service account"
             )
             raise NotConfigured(f"{where}: {error}") from error
+        # Asked to look for a proxy itself, aiohttp does so for every request, with two hops to other threads.
+        configuration.client_session_kwargs = {"trust_env": _is_behind_a_proxy(configuration.host)}
+        api_client = ApiClient(configuration)
+        api_client.rest_client = _Connections(configuration)
         return cls(
-            ApiClient(configuration),
+            api_client,
             clock=clock,
             agreement=agreement,
             request_timeout_seconds=request_timeout_seconds,
@@ -234,6 +244,21 @@ class KubeClient:
             raise Outage(f"{method} {path}: {error!r}") from error
         response: aiohttp.ClientResponse = answered.response
         return response
+
+
+class _Connections(RESTClientObject):
+    """The connection pool."""
+
+    def _create_connector(self) -> aiohttp.TCPConnector:
+        return aiohttp.TCPConnector(
+            limit=self.maxsize, ssl=self.ssl_context, keepalive_timeout=KEPT_OPEN_SECONDS
+        )
+
+
+def _is_behind_a_proxy(url: str) -> bool:
+    """Tell whether the environment names a proxy for an address."""
+    address = urlsplit(url)
+    return address.scheme in getproxies() and not proxy_bypass(address.hostname or "")
 
 
 def _fault(response: aiohttp.ClientResponse, data: bytes) -> KubeError:
