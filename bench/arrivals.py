@@ -1,11 +1,13 @@
 """When Jobs came into being: the ADDED events of a watch, with the time at which each was received.
 
 A thread reads the events and looks at the clock; they are parsed afterwards, so that watching costs little of a
-machine that is to be measured.
+machine that is to be measured. The API server hangs up on who reads too slowly: then the
+watch goes on from where it was.
 """
 
 import http.client
 import json
+import re
 import ssl
 import threading
 import time
@@ -16,6 +18,7 @@ from cluster_tools.users import ADMIN
 
 TIMEOUT_SECONDS = 3600
 ADDED = b'{"type":"ADDED"'
+VERSION = re.compile(rb'"resourceVersion":"(\d+)"')
 
 
 class Arrivals:
@@ -33,10 +36,9 @@ class Arrivals:
         self._stopping = False
 
     def __enter__(self) -> Self:
-        version = self._ask(f"{self._path}?limit=1").read()
-        since = json.loads(version)["metadata"]["resourceVersion"]
-        query = f"watch=true&resourceVersion={since}&timeoutSeconds={TIMEOUT_SECONDS}"
-        events = self._ask(f"{self._path}?{query}")
+        listed = json.loads(self._ask(f"{self._path}?limit=1").read())
+        self._since = listed["metadata"]["resourceVersion"]
+        events = self._watch()
         self._thread = threading.Thread(target=self._follow, args=(events,), daemon=True)
         self._thread.start()
         return self
@@ -55,17 +57,29 @@ class Arrivals:
             raise RuntimeError(f"GET {path}: {answer.status} {answer.read()!r}")
         return answer
 
+    def _watch(self) -> http.client.HTTPResponse:
+        query = f"watch=true&resourceVersion={self._since}&timeoutSeconds={TIMEOUT_SECONDS}"
+        return self._ask(f"{self._path}?{query}")
+
     def _follow(self, events: http.client.HTTPResponse) -> None:
         try:
-            for line in iter(events.readline, b""):
-                received = time.time()
-                if line.startswith(ADDED):
-                    with self._changed:
-                        self._events.append((received, line))
-                        self._changed.notify_all()
+            while not self._stopping:
+                for line in iter(events.readline, b""):
+                    if line.endswith(b"\n"):  # or else the connection broke off in the midst of it
+                        self._take(line, received=time.time())
+                self._connection.close()
+                events = self._watch()
         except (OSError, http.client.HTTPException):
             if not self._stopping:
                 raise
+
+    def _take(self, line: bytes, *, received: float) -> None:
+        if found := VERSION.search(line):
+            self._since = found[1].decode()
+        if line.startswith(ADDED):
+            with self._changed:
+                self._events.append((received, line))
+                self._changed.notify_all()
 
     def wait(self, count: int, *, timeout: float) -> bool:
         """Wait until so many have come; tell whether they have."""

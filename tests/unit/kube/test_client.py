@@ -26,8 +26,10 @@ async def proxy() -> AsyncIterator[TestServer]:
 
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", answer)
-    async with TestServer(app) as server:
-        yield server
+    server = TestServer(app)
+    await server.start_server()
+    yield server
+    await server.close()
 
 
 @pytest.mark.parametrize(
