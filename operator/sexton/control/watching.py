@@ -48,10 +48,25 @@ def registry_for(cache: Cache, client: KubeClient, *, ready: asyncio.Event) -> k
     return registry
 
 
+class NothingToCompare(kopf.DiffBaseStorage):
+    """Spares Kopf the copies of each object by which it would tell what has changed: no handler of ours asks for it."""
+
+    def build(self, *, body: kopf.Body, extra_fields: object = None) -> kopf.BodyEssence:  # noqa: ARG002
+        """Return nothing of an object."""
+        return kopf.BodyEssence()
+
+    def fetch(self, *, body: kopf.Body) -> None:
+        """Return nothing of what an object was before."""
+
+    def store(self, *, body: kopf.Body, patch: kopf.Patch, essence: kopf.BodyEssence) -> None:
+        """Store nothing."""
+
+
 def settings_for() -> kopf.OperatorSettings:
     """Return the settings that keep Kopf to watching."""
     settings = kopf.OperatorSettings()
     settings.posting.enabled = False
+    settings.persistence.diffbase_storage = NothingToCompare()
     settings.watching.server_timeout = 300
     settings.watching.client_timeout = 310
     settings.watching.inactivity_timeout = 70
