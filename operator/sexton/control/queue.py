@@ -32,6 +32,8 @@ class WorkQueue:
         self._due: dict[str, None] = {}
         self._waiting: dict[str, None] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
+        self._first: set[str] = set()
+        """Running keys of the first lane."""
         self._again: dict[str, bool] = {}
         """Running keys that are to run once more, and whether in the first lane."""
         self._heap: list[tuple[datetime, str]] = []
@@ -39,10 +41,12 @@ class WorkQueue:
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._changed = asyncio.Event()
 
-    @property
-    def pressing(self) -> bool:
-        """Whether keys whose instant has come wait for a worker: who does something else had better give way."""
-        return bool(self._due)
+    def gives_way(self, key: str, *, started: bool) -> bool:
+        """Tell whether a running key had better come again later, since others whose instant has come wait.
+
+        One of those itself gives way once it has started what was due.
+        """
+        return bool(self._due) and (started or key not in self._first)
 
     def wake(self, key: str, *, due: bool = False) -> None:
         """Have a key looked at now, before all others if its instant has come."""
@@ -60,6 +64,8 @@ class WorkQueue:
         """Give the free workers something to do."""
         while len(self._running) < self._workers and (lane := self._due or self._waiting):
             key = next(iter(lane))
+            if lane is self._due:
+                self._first.add(key)
             del lane[key]
             task = asyncio.get_running_loop().create_task(self._run(key), name=f"schedule {key}")
             self._running[key] = task
@@ -119,6 +125,7 @@ class WorkQueue:
             await self.work(key)
         finally:
             del self._running[key]
+            self._first.discard(key)
             if key in self._again:
                 self.wake(key, due=self._again.pop(key))
             self._fill()

@@ -99,16 +99,37 @@ async def test_keys_whose_instant_has_come_go_first() -> None:
     for key in "dbe":
         works.queue.wake_at(key, at("10:01"))
     await works.settles()
-    assert not works.queue.pressing
     works.clock.passes(61)
     await works.settles()
     assert works.begun == ["a"]
-    assert works.queue.pressing
     works.opens()
     await works.settles()
     assert [*works.begun[:1], *sorted(works.begun[1:4]), *works.begun[4:]] == ["a", "b", "d", "e", "c"]
-    assert not works.queue.pressing
     running.cancel()
+
+
+@pytest.mark.parametrize(
+    ("due", "started", "others", "gives_way"),
+    [
+        (False, False, [("x", True)], True),
+        (False, False, [("x", False)], False),
+        (False, True, [], False),
+        (True, False, [("x", True)], False),
+        (True, True, [("x", True)], True),
+        (True, True, [("x", False)], False),
+    ],
+)
+async def test_a_key_gives_way_to_those_whose_instant_has_come(
+    *, due: bool, started: bool, others: list[tuple[str, bool]], gives_way: bool
+) -> None:
+    works = Works(workers=1)
+    works.queue.wake("a", due=due)
+    await works.settles()
+    for key, its_instant_has_come in others:
+        works.queue.wake(key, due=its_instant_has_come)
+    assert works.queue.gives_way("a", started=started) is gives_way
+    works.opens()
+    await works.settles()
 
 
 async def test_a_running_key_that_gives_way_comes_after_those_whose_instant_has_come() -> None:
