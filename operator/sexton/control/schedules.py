@@ -14,6 +14,7 @@ from sexton.api.schedule import ScheduleSpec
 from sexton.api.schedule_status import ObservedTiming, ScheduleStatus
 from sexton.api.times import parse_instant
 from sexton.api.validation import schedule_spec, validate_schedule
+from sexton.control.shelving import Packed, Shelf
 from sexton.deciding.view import Edits
 from sexton.kube.clock import Clock
 from sexton.timing import Recurrence, TimingError
@@ -26,9 +27,26 @@ TIMING_FIELDS = ("schedule", "timeZone", "dayMatching", "dst.skipped", "dst.repe
 """The fields of a spec whose edit moves the floor."""
 
 
+OPEN_AT_ONCE = 1500
+"""How many Schedules are kept as read: about 35 KB each, packed less than 2 KB."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """What one Schedule says: what decisions about it rest on."""
+
+    spec: ScheduleSpec | None
+    faults: tuple[Fault, ...]
+    timing: ObservedTiming | None
+    timetable: Recurrence | None
+    observed_timetable: Recurrence | None
+    status: ScheduleStatus
+    stored_status_keys: frozenset[str]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownSchedule:
-    """One Schedule, as last read."""
+    """One Schedule, as last read. What decisions rest on is kept packed, and read again where it has been put away."""
 
     namespace: str
     name: str
@@ -37,42 +55,80 @@ class KnownSchedule:
     generation: int
     created_at: datetime
     deleting: bool
-    spec: ScheduleSpec | None
-    faults: tuple[Fault, ...]
-    timing: ObservedTiming | None
-    timetable: Recurrence | None
-    observed_timetable: Recurrence | None
     edits: Edits
-    status: ScheduleStatus
-    stored_status_keys: frozenset[str]
-    """The fields that the stored status has, since a patch must name those that it takes away."""
+    packed: Packed[Contents]
+
+    @property
+    def spec(self) -> ScheduleSpec | None:
+        """The spec, None if it has faults."""
+        return self.packed.contents.spec
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """What is wrong with the spec."""
+        return self.packed.contents.faults
+
+    @property
+    def timing(self) -> ObservedTiming | None:
+        """The fields of the spec that decide when to run."""
+        return self.packed.contents.timing
+
+    @property
+    def timetable(self) -> Recurrence | None:
+        """When to run by the spec."""
+        return self.packed.contents.timetable
+
+    @property
+    def observed_timetable(self) -> Recurrence | None:
+        """When to run by what was last acted on."""
+        return self.packed.contents.observed_timetable
+
+    @property
+    def status(self) -> ScheduleStatus:
+        """The status as stored."""
+        return self.packed.contents.status
+
+    @property
+    def stored_status_keys(self) -> frozenset[str]:
+        """The fields that the stored status has, since a patch must name those that it takes away."""
+        return self.packed.contents.stored_status_keys
 
 
 def read_schedule(obj: Object, *, clock: Clock) -> KnownSchedule:
     """Return a Schedule with its spec judged; faults are part of the answer, never an exception."""
     metadata = obj["metadata"]
-    namespace, name = metadata["namespace"], metadata["name"]
-    faults = tuple(validate_schedule(obj))
-    spec = None if faults else schedule_spec(obj)
-    timing = observed_timing_of(spec) if spec is not None else None
-    status = _read_status(obj.get("status") or {})
+    without_managers = {key: value for key, value in metadata.items() if key != "managedFields"}
     return KnownSchedule(
-        namespace=namespace,
-        name=name,
+        namespace=metadata["namespace"],
+        name=metadata["name"],
         uid=metadata["uid"],
         resource_version=int(metadata["resourceVersion"]),
         generation=int(metadata["generation"]),
         created_at=clock.from_server(parse_instant(metadata["creationTimestamp"])),
         deleting="deletionTimestamp" in metadata,
+        edits=edits_of(metadata, clock=clock),
+        packed=Packed({**obj, "metadata": without_managers}, _SHELF),
+    )
+
+
+def _read_contents(obj: Object) -> Contents:
+    namespace, name = obj["metadata"]["namespace"], obj["metadata"]["name"]
+    faults = tuple(validate_schedule(obj))
+    spec = None if faults else schedule_spec(obj)
+    timing = observed_timing_of(spec) if spec is not None else None
+    status = _read_status(obj.get("status") or {})
+    return Contents(
         spec=spec,
         faults=faults,
         timing=timing,
         timetable=_timetable(timing, namespace=namespace, name=name),
         observed_timetable=_timetable(status.observed_timing, namespace=namespace, name=name),
-        edits=edits_of(metadata, clock=clock),
         status=status,
         stored_status_keys=frozenset(obj.get("status") or {}),
     )
+
+
+_SHELF = Shelf(_read_contents, open_at_once=OPEN_AT_ONCE)
 
 
 def edits_of(metadata: Object, *, clock: Clock) -> Edits:
@@ -128,6 +184,6 @@ def _timetable(timing: ObservedTiming | None, *, namespace: str, name: str) -> R
         return None
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=OPEN_AT_ONCE)
 def _compiled(timing: ObservedTiming, namespace: str, name: str) -> Recurrence:
     return recurrence_of(timing, namespace=namespace, name=name)
