@@ -92,7 +92,7 @@ class Reconciler:
             )
             plan = decide(view, now=self._clock.now())
             self._gate.waits(uid, plan.late)
-            steps = [step for step in plan.steps if not self._can_wait(uid, step)]
+            steps = self._first_lane([step for step in plan.steps if not self._can_wait(uid, step)])
             same = same + 1 if steps and steps == before else 0
             if same >= SAME_ROUNDS:
                 raise NoProgress(f"nothing comes of {steps[0]}")
@@ -102,12 +102,25 @@ class Reconciler:
                 # What is refused must not make the next start late: it comes by its instant, not by the retry.
                 self._wake_for(uid, plan)
                 raise fault
+            if steps and self._queue.gives_way(
+                uid, started=any(isinstance(step, StartJob) for step in steps)
+            ):
+                self._queue.wake(uid)
+                return
             if not steps and entry.history_wanted:
                 await self._executor.look.load_history(entry)
             elif not steps:
                 self._wake_for(uid, plan)
                 return
         raise NoProgress(f"no end of steps after {before}")
+
+    def _first_lane(self, steps: list[Step]) -> list[Step]:
+        """Return the starts alone while others wait whose instant has come: records and status have time until then.
+
+        What else there is to do is decided upon again, and so is whether the next start has to wait for it.
+        """
+        starts: list[Step] = [step for step in steps if isinstance(step, StartJob)]
+        return starts if starts and self._queue.pressing else steps
 
     def _wake_for(self, uid: str, plan: Plan) -> None:
         if plan.wake_at is not None:

@@ -1,5 +1,6 @@
 """Steps carried out: each one write, with the reads that make it safe; and the whole way from instant to record."""
 
+import asyncio
 from typing import Any, Self
 
 import pytest
@@ -127,6 +128,27 @@ async def test_from_an_instant_to_a_record() -> None:
     assert operator.stored(RUNS, NAME_OF_IT)["status"]["phase"] == "Running"
     await operator.comes_to_rest()
     assert len(operator.server.writes()) == 3, "and then there is nothing left to do"
+
+
+async def test_while_others_are_due_only_the_start_is_written_and_the_rest_afterwards() -> None:
+    operator = await Operator.at_rest()
+    others_may_end = asyncio.Event()
+
+    async def work(key: str) -> None:
+        if key == UID:
+            await operator.reconciles()
+        else:
+            await others_may_end.wait()
+
+    operator.queue.work = work
+    for number in range(5):
+        operator.queue.wake(f"other {number}", due=True)
+    await operator.reconciles()
+    assert operator.server.writes() == [("post", "jobs")]
+    others_may_end.set()
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert operator.server.writes()[1:] == [("post", "scheduleruns"), ("patch", "schedules")]
 
 
 async def test_from_the_end_of_a_job_to_that_of_its_record() -> None:
