@@ -14,6 +14,7 @@ import kopf
 
 from sexton.api.meta import GROUP, SCHEDULE_PLURAL, VERSION
 from sexton.control.cache import Cache
+from sexton.control.shelving import pack, unpack
 from sexton.kube.client import KubeClient
 from sexton.kube.errors import KubeError, NotFound
 from sexton.kube.resources import RUNS, SCHEDULES
@@ -22,6 +23,9 @@ from sexton.kube.watching import PAGE, Identity
 log = logging.getLogger(__name__)
 
 DEFINITIONS_INTERVAL_SECONDS = 1.0
+
+IDLE_SECONDS = 0.1
+"""For how long Kopf keeps a worker for an object, and with it the object as it came last."""
 
 
 def registry_for(cache: Cache, client: KubeClient, *, ready: asyncio.Event) -> kopf.OperatorRegistry:
@@ -42,8 +46,14 @@ def registry_for(cache: Cache, client: KubeClient, *, ready: asyncio.Event) -> k
         obj: dict[str, Any] = dict(event["object"])
         if event["type"] == "DELETED":
             loop.call_soon_threadsafe(cache.schedule_gone, obj["metadata"]["uid"])
+        elif event["type"] is None:
+            # Of a list. Kopf is done with thousands before we are with the first, so they wait packed.
+            loop.call_soon_threadsafe(listed, pack(obj))
         else:
             loop.call_soon_threadsafe(cache.schedule_seen, obj)
+
+    def listed(packed: bytes) -> None:
+        cache.schedule_seen(unpack(packed))
 
     return registry
 
@@ -67,6 +77,7 @@ def settings_for() -> kopf.OperatorSettings:
     settings = kopf.OperatorSettings()
     settings.posting.enabled = False
     settings.persistence.diffbase_storage = NothingToCompare()
+    settings.queueing.idle_timeout = IDLE_SECONDS
     settings.watching.server_timeout = 300
     settings.watching.client_timeout = 310
     settings.watching.inactivity_timeout = 70
