@@ -65,6 +65,10 @@ class WorkQueue:
             self._waiting[key] = None
         self._fill()
 
+    def looked_at(self, key: str) -> None:
+        """Take note that a running key is looked at now: what woke it before is seen, and needs no second look."""
+        self._again.pop(key, None)
+
     def _fill(self) -> None:
         """Give the free workers something to do."""
         while len(self._running) < self._workers and (lane := self._due or self._waiting):

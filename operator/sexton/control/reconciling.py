@@ -84,6 +84,9 @@ class Reconciler:
                 self._gate.waits(uid, None)
                 return
             await self._prepare(entry)
+            self._queue.looked_at(
+                uid
+            )  # as is what our own writes have answered; nobody comes between this and the plan
             view = self._cache.view(
                 uid,
                 clocks_agree=self._client.agreement.holds,

@@ -68,6 +68,20 @@ async def test_a_key_that_is_woken_while_it_runs_runs_once_more() -> None:
     assert works.begun == ["a", "a"]
 
 
+async def test_a_key_that_is_looked_at_runs_once_more_only_for_what_woke_it_afterwards() -> None:
+    works = Works()
+    for key in "ab":
+        works.queue.wake(key)
+    await works.settles()
+    for key in "ab":
+        works.queue.wake(key)
+        works.queue.looked_at(key)
+    works.queue.wake("b")
+    works.opens()
+    await works.settles()
+    assert works.begun == ["a", "b", "b"]
+
+
 async def test_a_key_that_is_woken_before_it_began_runs_once() -> None:
     works = Works(workers=1)
     works.queue.wake("a")
