@@ -46,12 +46,9 @@ class WorkQueue:
         """Whether keys whose instant has come wait for a worker."""
         return bool(self._due)
 
-    def gives_way(self, key: str, *, started: bool) -> bool:
-        """Tell whether a running key had better come again later, since others whose instant has come wait.
-
-        One of those itself gives way once it has started what was due.
-        """
-        return self.pressing and (started or key not in self._first)
+    def gives_way(self, key: str) -> bool:
+        """Tell whether a running key had better come again later: the instant of others has come, its own has not."""
+        return self.pressing and key not in self._first
 
     def wake(self, key: str, *, due: bool = False) -> None:
         """Have a key looked at now, before all others if its instant has come."""

@@ -6,6 +6,7 @@ is what the next decision finds undone.
 
 import logging
 import time
+from collections.abc import Iterable
 from datetime import timedelta
 
 from sexton.control.cache import Cache, Entry
@@ -13,7 +14,7 @@ from sexton.control.executing import Executor
 from sexton.control.probing import probe
 from sexton.control.queue import WorkQueue
 from sexton.control.storm import StormGate
-from sexton.deciding import Plan, decide
+from sexton.deciding import Plan, decide, starts
 from sexton.deciding.steps import StartJob, Step, StoreStatus
 from sexton.kube.client import KubeClient
 from sexton.kube.clock import Clock
@@ -84,18 +85,22 @@ class Reconciler:
                 self._gate.waits(uid, None)
                 return
             await self._prepare(entry)
-            self._queue.looked_at(
-                uid
-            )  # as is what our own writes have answered; nobody comes between this and the plan
+            # What our own writes have answered wakes us, too; from here to the plan nobody comes in between.
+            self._queue.looked_at(uid)
             view = self._cache.view(
                 uid,
                 clocks_agree=self._client.agreement.holds,
                 may_catch_up=self._gate.may(uid),
                 rivals=self._gate.rivals(uid),
             )
+            if self._queue.pressing and (due := starts(view, now=self._clock.now())):
+                # Records and status have time until the others have started too; so has whatever goes wrong here.
+                await self._perform(entry, due)
+                self._queue.wake(uid)
+                return
             plan = decide(view, now=self._clock.now())
             self._gate.waits(uid, plan.late)
-            steps = self._first_lane([step for step in plan.steps if not self._can_wait(uid, step)])
+            steps = [step for step in plan.steps if not self._can_wait(uid, step)]
             same = same + 1 if steps and steps == before else 0
             if same >= SAME_ROUNDS:
                 raise NoProgress(f"nothing comes of {steps[0]}")
@@ -105,9 +110,7 @@ class Reconciler:
                 # What is refused must not make the next start late: it comes by its instant, not by the retry.
                 self._wake_for(uid, plan)
                 raise fault
-            if steps and self._queue.gives_way(
-                uid, started=any(isinstance(step, StartJob) for step in steps)
-            ):
+            if steps and self._queue.gives_way(uid):
                 self._queue.wake(uid)
                 return
             if not steps and entry.history_wanted:
@@ -116,14 +119,6 @@ class Reconciler:
                 self._wake_for(uid, plan)
                 return
         raise NoProgress(f"no end of steps after {before}")
-
-    def _first_lane(self, steps: list[Step]) -> list[Step]:
-        """Return the starts alone while others wait whose instant has come: records and status have time until then.
-
-        What else there is to do is decided upon again, and so is whether the next start has to wait for it.
-        """
-        starts: list[Step] = [step for step in steps if isinstance(step, StartJob)]
-        return starts if starts and self._queue.pressing else steps
 
     def _wake_for(self, uid: str, plan: Plan) -> None:
         if plan.wake_at is not None:
@@ -141,7 +136,7 @@ class Reconciler:
         await self._executor.look.find_missing_jobs(entry)
         await self._executor.look.explain_failures(entry)
 
-    async def _perform(self, entry: Entry, steps: list[Step]) -> KubeError | None:
+    async def _perform(self, entry: Entry, steps: Iterable[Step]) -> KubeError | None:
         """Carry out all steps; one that fails does not keep the others from being tried. Return the first fault."""
         first: KubeError | None = None
         for step in steps:

@@ -1,6 +1,6 @@
 """What to do about a Schedule: a pure function of what is stored and of the time. No I/O, no clock, no globals."""
 
-from sexton.deciding.decide import decide
+from sexton.deciding.decide import decide, starts
 from sexton.deciding.settings import Settings
 from sexton.deciding.steps import Plan
 from sexton.deciding.view import EndedRecord, JobEnd, JobView, Origin, RunView, View, Window
@@ -16,4 +16,5 @@ __all__ = [
     "View",
     "Window",
     "decide",
+    "starts",
 ]

@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from sexton.api.run import Phase
-from sexton.deciding import Plan, decide
+from sexton.deciding import Plan, decide, starts
 from sexton.deciding.searching import beyond_the_cursor
-from sexton.deciding.steps import RecordJob, RecordWindow, Step, StoreStatus
+from sexton.deciding.steps import RecordJob, RecordWindow, StartJob, Step, StoreStatus
 from unit.deciding.world import RecordRefused, World
 
 ROUNDS: Final = 3000
@@ -67,7 +67,12 @@ class Process:
         self._wiped = wiped
         agree = abs(self.skew) <= CLOCK_TOLERANCE
         view = world.view(self._known, clocks_agree=agree, record_refused=self._refused)
-        return decide(view, now=self.now)
+        plan = decide(view, now=self.now)
+        early = starts(view, now=self.now)
+        assert all(step in plan.steps for step in early)
+        firsts = (isinstance(step, StartJob) and step.origin.attempt == 1 for step in plan.steps)
+        assert early or plan.late is not None or not any(firsts), "a start that is due is found early"
+        return plan
 
     def settle(self) -> None:
         """Decide and act until there is nothing left to do."""
