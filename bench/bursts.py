@@ -25,7 +25,7 @@ from bench.population import (
     schedules,
 )
 from bench.programs import SEXTON, OperatorProcess, Process
-from bench.progress import Load, load, say, sleep_until
+from bench.progress import Load, crowding, load, say, sleep_until
 from cluster_tools import Cluster, ClusterOptions
 from sexton.kube.resources import SCHEDULES
 
@@ -37,6 +37,8 @@ UNLIMITED: Final = ("--kube-api-qps=5000", "--kube-api-burst=10000", "--concurre
 PREPARATION_SECONDS = 12.0
 OBJECTS_PREPARED_PER_SECOND = 150.0
 """How fast they are created and taken in at least, so that all is at rest when they are due."""
+SLOWEST = 4.0
+"""How many times as long that is given on a machine that does much else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +122,8 @@ class Scene:
             return self._figures("raw", arrivals, begun=begun, load=before)
 
     def _instant(self) -> datetime:
-        return coming_minute(at_least=PREPARATION_SECONDS + self._size / OBJECTS_PREPARED_PER_SECOND)
+        seconds = PREPARATION_SECONDS + self._size / OBJECTS_PREPARED_PER_SECOND
+        return coming_minute(at_least=seconds * min(SLOWEST, max(1.0, crowding())))
 
     def _schedules(self, instant: datetime, namespace: str) -> Iterator[dict[str, Any]]:
         return schedules(

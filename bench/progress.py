@@ -31,6 +31,11 @@ def load() -> Load:
     )
 
 
+def crowding() -> float:
+    """Return how many programs want each core."""
+    return os.getloadavg()[0] / len(os.sched_getaffinity(0))
+
+
 def machine() -> dict[str, object]:
     """Return what this machine is."""
     model = next(
