@@ -8,6 +8,8 @@ import pytest
 from cluster.ledger import created_jobs
 from cluster.world import Object, World, phases
 
+pytestmark = pytest.mark.simulated_node
+
 NEVER = "0 0 1 1 *"
 HELD: dict[str, Any] = {"job": {"suspend": True}}
 FAILS: dict[str, Any] = {"command": "exit 3", "simulated": {"exit-code": "3"}}

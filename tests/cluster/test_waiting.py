@@ -8,9 +8,13 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
+import pytest
+
 from cluster.ledger import created_jobs, creations, moment
 from cluster.world import World, instants, phases
 from sexton.deciding import Settings
+
+pytestmark = pytest.mark.simulated_node
 
 HELD: dict[str, Any] = {"job": {"suspend": True}}
 MINUTE = timedelta(minutes=1)
