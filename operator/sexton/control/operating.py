@@ -130,9 +130,13 @@ async def _operate(client: KubeClient, options: Options, *, clock: Clock, stop: 
             tasks += [asyncio.create_task(part, name=name) for name, part in acting.items()]
             await _first(None, stopping, tasks)
         log.info("operator stopping")
-        async with asyncio.timeout(options.request_timeout_seconds):
-            await queue.drain()
-            await events.drain()
+        try:
+            async with asyncio.timeout(options.request_timeout_seconds):
+                await queue.drain()
+                await events.drain()
+        except TimeoutError:
+            # What has not been written is found undone by whoever comes next.
+            log.warning("stopping in the midst of writes: the API server does not answer in time")
     finally:
         stop.set()
         for task in tasks:

@@ -40,6 +40,7 @@ class WorkQueue:
         self._earliest: dict[str, datetime] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._changed = asyncio.Event()
+        self._draining = False
 
     @property
     def pressing(self) -> bool:
@@ -47,11 +48,16 @@ class WorkQueue:
         return bool(self._due)
 
     def gives_way(self, key: str) -> bool:
-        """Tell whether a running key had better come again later: the instant of others has come, its own has not."""
-        return self.pressing and key not in self._first
+        """Tell whether a running key had better come again later.
+
+        The instant of others has come and its own has not; or nothing more is to be begun.
+        """
+        return self._draining or (self.pressing and key not in self._first)
 
     def wake(self, key: str, *, due: bool = False) -> None:
         """Have a key looked at now, before all others if its instant has come."""
+        if self._draining:
+            return
         if key in self._running:
             self._again[key] = due or self._again.get(key, False)
             return
@@ -119,7 +125,8 @@ class WorkQueue:
                 changed.cancel()
 
     async def drain(self) -> None:
-        """Wait for what is running; nothing new is started by it."""
+        """Wait for what is running; nothing new is begun from now on."""
+        self._draining = True
         for lane in (self._due, self._waiting, self._again):
             lane.clear()
         if self._running:

@@ -10,7 +10,7 @@ from datetime import datetime
 from sexton.api.schedule import CatchUp, ConcurrencyPolicy, ScheduleSpec
 from sexton.deciding import announcing
 from sexton.deciding.accounting import ended
-from sexton.deciding.due import RESOLUTION, Candidate, due, window
+from sexton.deciding.due import Candidate, due
 from sexton.deciding.overlap import blocker
 from sexton.deciding.pending import QUEUED, REPLACING, waiting, waiting_for_quota
 from sexton.deciding.progress import handled, overruled, unrecorded
@@ -19,26 +19,15 @@ from sexton.deciding.requesting import QUEUE_FULL, RUN_IN_FLIGHT, refusal, reque
 from sexton.deciding.steps import RecordWaiting, StartJob, Step
 from sexton.deciding.view import RunView, View
 from sexton.deciding.windows import name_of, origin_of, record_missed, record_skipped
-from sexton.timing import Recurrence
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Backlog:
-    """Occurrences that are due and are going to run, and have neither a Job nor a record yet."""
-
-    count: int = 0
-    missed: int = 0
-    """How many of them are more than a minute old, so that they are caught up on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """What may begin now, and what is left waiting behind the cursor."""
+    """What may begin now."""
 
     steps: tuple[Step, ...] = ()
     late: datetime | None = None
     """The occurrence that is to be started late next, whether it may be now or has to wait for that."""
-    backlog: Backlog = Backlog()
 
 
 def admit(view: View, *, now: datetime) -> Admission:
@@ -55,9 +44,7 @@ def admit(view: View, *, now: datetime) -> Admission:
     first = _head(rest, over=over, now=now) or _occurrence(rest, now=now)
     if not first.steps and (request := _request(view, now=now)) is not None:
         first = replace(first, steps=(request,))
-    return Admission(
-        steps=(*refused, *first.steps, *again.steps), late=again.late or first.late, backlog=first.backlog
-    )
+    return Admission(steps=(*refused, *first.steps, *again.steps), late=again.late or first.late)
 
 
 def _refusals(view: View, *, now: datetime) -> Iterator[Step]:
@@ -113,8 +100,7 @@ def _occurrence(view: View, *, now: datetime) -> Admission:
     spec, timetable = view.spec, view.timetable
     if spec is None or timetable is None or spec.suspend:
         return Admission()
-    before = handled(view, now=now)
-    what = due(timetable, spec, handled=before, now=now, settings=view.settings)
+    what = due(timetable, spec, handled=handled(view, now=now), now=now, settings=view.settings)
     if what.missed is not None:
         return Admission(steps=(record_missed(view, what.missed, now=now),))
     if what.start is None:
@@ -125,11 +111,6 @@ def _occurrence(view: View, *, now: datetime) -> Admission:
         steps=() if step is None else (step,),
         # Who waits for another run to end has no use for a permit.
         late=what.start.scheduled_time if what.start.caught_up and held_up_by is None else None,
-        backlog=_backlog(
-            view, timetable, spec, after=before if step is None else what.start.scheduled_time, now=now
-        )
-        if step is None or spec.catch_up is CatchUp.ALL
-        else Backlog(),
     )
 
 
@@ -173,7 +154,7 @@ def _overlapping(
         return _wait(view, start, reason=QUEUED, blocked_by=blocked_by)
     if keeps_all:
         return None
-    why = f"{spec.max_queued} runs were waiting, and maxQueued is {spec.max_queued}"
+    why = announcing.queue_full(len(queue), spec.max_queued)
     return record_skipped(view, start, blocked_by=blocked_by, reason=QUEUE_FULL, why=why, now=now)
 
 
@@ -188,15 +169,3 @@ def _wait(view: View, start: Candidate, *, reason: str, blocked_by: str) -> Reco
         blocked_by=blocked_by,
         announcement=announcing.waits(name, origin, blocked_by, replacing=replacing),
     )
-
-
-def _backlog(
-    view: View, timetable: Recurrence, spec: ScheduleSpec, *, after: datetime, now: datetime
-) -> Backlog:
-    """Return what is due after an instant and will run; of what was missed that is all of it, or the newest."""
-    if spec.catch_up is not CatchUp.ALL:
-        held = window(timetable, after=after, until=now)
-        late = held is not None and now - held.last > view.settings.on_time
-        return Backlog(count=1, missed=int(late)) if held is not None else Backlog()
-    missed = timetable.count(after, max(after, now - view.settings.on_time - RESOLUTION))
-    return Backlog(count=timetable.count(after, now), missed=missed)

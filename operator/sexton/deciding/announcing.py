@@ -78,6 +78,11 @@ def skipped(what: str, *, why: str, name: str) -> Announcement:
     )
 
 
+def queue_full(waiting: int, limit: int) -> str:
+    """Say why no more runs may wait."""
+    return f"{waiting} {'run was' if waiting == 1 else 'runs were'} waiting already, and maxQueued is {limit}"
+
+
 def waits_for(blocked_by: str, *, replacing: bool) -> str:
     """Say what a run waits for."""
     if replacing:

@@ -16,10 +16,10 @@ DEAD_LETTERED = "DeadLettered"
 CATCHING_UP = "CatchingUp"
 
 
-def conditions(view: View, *, missed: int, now: datetime) -> tuple[Condition, ...]:
+def conditions(view: View, *, missed: int | None, now: datetime) -> tuple[Condition, ...]:
     """Return the conditions as they ought to be; one that holds as before keeps its time.
 
-    `missed` is how many occurrences that were missed wait to be caught up on.
+    `missed` is how many occurrences that were missed wait to be caught up on; None if that can't be told now.
     """
     ready, reason, message = _ready(view)
     fresh = [_condition(view, READY, holds=ready, reason=reason, message=message, now=now)]
@@ -45,13 +45,16 @@ def conditions(view: View, *, missed: int, now: datetime) -> tuple[Condition, ..
             now=now,
         )
     )
+    stored = condition(view.status, CATCHING_UP)
+    if missed is None and stored is not None:
+        return (*fresh, stored)
     fresh.append(
         _condition(
             view,
             CATCHING_UP,
             holds=bool(missed),
             reason="MissedRuns" if missed else "UpToDate",
-            message=_catching_up_message(view, missed),
+            message=_catching_up_message(view, missed or 0),
             now=now,
         )
     )
@@ -81,7 +84,7 @@ def _catching_up_message(view: View, missed: int) -> str:
     settings = view.settings
     ticks = -(-missed * (view.rivals + 1) // settings.max_catch_up_per_tick)
     return (
-        f"{beginning}oldest first; that takes at least {short_duration(ticks * settings.tick)}, since of all Schedules"
+        f"{beginning}oldest first; that takes about {short_duration(ticks * settings.tick)}, since of all Schedules"
         f" together {settings.max_catch_up_per_tick} may start late every {short_duration(settings.tick)}"
     )
 

@@ -10,7 +10,8 @@ from datetime import datetime, timedelta
 from sexton.api.schedule_status import ScheduleStatus
 from sexton.deciding import announcing, pruning
 from sexton.deciding.accounting import Started, account, counted, ended, followed, started
-from sexton.deciding.admitting import Admission, Backlog, admit
+from sexton.deciding.admitting import Admission, admit
+from sexton.deciding.backlog import Backlog, backlog
 from sexton.deciding.conditions import conditions
 from sexton.deciding.describing import describe
 from sexton.deciding.edits import Change, change
@@ -66,7 +67,8 @@ def decide(view: View, *, now: datetime) -> Plan:
     steps += _records(view, now=now)
     steps += _ends(view, now=now)
     steps += _deletions(view, now=now)
-    desired = _status(view, changed, admission.backlog, now=now)
+    held = backlog(view, steps, now=now) if changed is None else Backlog()
+    desired = _status(view, changed, held, now=now)
     if _differs(view.status, desired, followed=any(isinstance(step, FOLLOWED) for step in steps)):
         steps.append(
             StoreStatus(
@@ -146,12 +148,12 @@ def _deletions(view: View, *, now: datetime) -> Iterator[DeleteJob | DeleteRecor
             yield DeleteJob(job=job, orphan=True)
 
 
-def _status(view: View, changed: Change | None, backlog: Backlog, *, now: datetime) -> ScheduleStatus:
+def _status(view: View, changed: Change | None, held: Backlog | None, *, now: datetime) -> ScheduleStatus:
     status = account(view, now=now)
     late = sum(run.origin.late for run in waiting(view))
     update: dict[str, object] = {
-        "waiting": status.waiting + backlog.count,
-        "conditions": conditions(view, missed=late + backlog.missed, now=now),
+        "waiting": status.waiting + held.count if held else view.status.waiting,
+        "conditions": conditions(view, missed=late + held.missed if held else None, now=now),
         "description": _description(view),
         "next_schedule_times": _next_times(view, now=now),
     }

@@ -41,9 +41,19 @@ def tail(view: View, *, now: datetime) -> list[RunView]:
             and run.phase is not Phase.REQUESTED
             and credible(view, run.last_instant, now=now)
             and (stored is None or run.last_instant > stored)
+            and _is_of_ours(view, run)
         ),
         key=lambda run: run.last_instant,
     )
+
+
+def _is_of_ours(view: View, run: RunView) -> bool:
+    """Tell whether a record is of one of our occurrences: what a person has created claims nothing."""
+    origin = run.origin
+    name = run_name(
+        schedule=view.name, uid=view.uid, scheduled_time=origin.scheduled_time, attempt=origin.attempt
+    )
+    return run.name == name
 
 
 def recorded(view: View, *, now: datetime) -> datetime | None:

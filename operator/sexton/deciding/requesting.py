@@ -18,9 +18,8 @@ from sexton.deciding.redriving import (
     redrive_in_flight,
 )
 from sexton.deciding.steps import EndRun, MarkRedriven, RecordWaiting, StartJob, Step
-from sexton.deciding.view import JobEnd, Origin, RunView, View
+from sexton.deciding.view import INVALID_REQUEST, JobEnd, Origin, RunView, View
 
-INVALID_REQUEST = "InvalidRequest"
 INVALID_SCHEDULE = "InvalidSchedule"
 RUN_IN_FLIGHT = "RunInFlight"
 QUEUE_FULL = "QueueFull"
@@ -67,7 +66,7 @@ def served(view: View, request: RunView, *, now: datetime) -> Step:
         why = f"{blocked_by} was in flight, and concurrencyPolicy is Forbid"
         return _skipped(request, RUN_IN_FLIGHT, why, blocked_by=blocked_by, now=now)
     if blocked_by is not None and policy is ConcurrencyPolicy.QUEUE and len(queue) >= view.spec.max_queued:
-        why = f"{len(queue)} runs were waiting, and maxQueued is {view.spec.max_queued}"
+        why = announcing.queue_full(len(queue), view.spec.max_queued)
         return _skipped(request, QUEUE_FULL, why, blocked_by=blocked_by, now=now)
     dead = dead_letter(view, origin.redrive_of) if origin.redrive_of else None
     if dead is not None and dead.redriven_by != request.name:

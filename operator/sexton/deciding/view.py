@@ -15,6 +15,9 @@ from sexton.api.schedule_status import ObservedTiming, ScheduleStatus
 from sexton.deciding.settings import Settings
 from sexton.timing import Recurrence
 
+INVALID_REQUEST = "InvalidRequest"
+"""The reason of a request for what no person may ask; it claims no occurrence, whatever it says."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
@@ -151,7 +154,7 @@ class EndedRecord:
             uid=run.uid,
             created_at=run.created_at,
             ended_at=run.completion_time or run.created_at,
-            last_instant=None if run.origin.manual else run.last_instant,
+            last_instant=None if run.origin.manual or run.reason == INVALID_REQUEST else run.last_instant,
             is_window=run.window is not None,
             did_not_run=run.did_not_run,
             delivery_id=run.delivery_id,
