@@ -54,15 +54,15 @@ demo: $(READY)  ## Show it all: a real cluster, the operator, the examples, what
 
 .PHONY: test
 test: lint  ## Run every check and every test, on a real cluster (about 20 minutes; the first time some more)
-	@echo "==> unit tests, with all of the property tests' examples" >&2
-	HYPOTHESIS_PROFILE=full $(BIN)/python -m pytest tests/unit --numprocesses 2
+	@echo "==> unit tests and simulations, with all of the property tests' examples" >&2
+	HYPOTHESIS_PROFILE=full $(BIN)/python -m pytest tests/unit tests/simulation --numprocesses 2
 	echo "==> tests on local Kubernetes clusters, in lanes side by side" >&2
 	$(BIN)/python tests/lanes.py pods tests/cluster -m "not simulated_node" \
 		-- simulated tests/cluster -m simulated_node --cluster-node kwok --numprocesses 2 --dist loadfile
 
 .PHONY: test-fast
 test-fast: $(READY)  ## Run the tests that need no cluster, with a sample of the property tests (under a minute)
-	$(BIN)/python -m pytest tests/unit
+	$(BIN)/python -m pytest tests/unit tests/simulation
 
 .PHONY: bench
 bench: $(READY)  ## Measure, beside what others do in the same run

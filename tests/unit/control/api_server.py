@@ -1,21 +1,17 @@
-"""An API server that is a dictionary: resource versions, conflicts, names that are taken, and faults on demand."""
+"""An API server in memory, as the operator's client sees it: requests are counted, and fail on demand."""
 
-import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
-from sexton.api.times import format_instant
 from sexton.kube.client import KubeClient
 from sexton.kube.clock import Agreement, Clock
-from sexton.kube.errors import AlreadyExists, Conflict, KubeError, NotFound, Outage, StatusReport
+from sexton.kube.errors import KubeError, Outage
 from sexton.kube.resources import SCHEDULES, Resource
+from unit.control.store import Key, Selection, Store
 
 Object = dict[str, Any]
-
-
-def _report(code: int, reason: str) -> StatusReport:
-    return StatusReport(code=code, reason=reason, message=f"{reason}, says the server")
+T = TypeVar("T")
 
 
 class ApiServer(KubeClient):
@@ -24,16 +20,19 @@ class ApiServer(KubeClient):
     A fault that is set is raised once, for a verb and a plural; with `lost`, the request is carried out before.
     """
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, *, store: Store | None = None) -> None:
         self.request_timeout_seconds = 10.0
-        self._now = clock.now
         self.agreement = Agreement(clock, tolerance=timedelta(seconds=60))
         self.agreement.measure(server=clock.now(), elapsed_seconds=0.0)
-        self.objects: dict[tuple[str, str, str], Object] = {}
+        self.store = store or Store(clock.now)
         self.requests: list[tuple[str, str, str]] = []
         """Verb, plural and name."""
         self._faults: dict[tuple[str, str], tuple[KubeError, bool]] = {}
-        self._version = 100
+
+    @property
+    def objects(self) -> dict[Key, Object]:
+        """What is stored, by plural, namespace and name."""
+        return self.store.objects
 
     def fails(self, verb: str, resource: Resource, fault: KubeError) -> None:
         """Have the next such request fail."""
@@ -49,95 +48,51 @@ class ApiServer(KubeClient):
 
     def put(self, resource: Resource, obj: Object) -> Object:
         """Store an object as it is, whatever was there."""
-        metadata = obj.setdefault("metadata", {})
-        metadata.setdefault("namespace", "reports")
-        metadata.setdefault("uid", f"uid-{self._version}")
-        metadata.setdefault("creationTimestamp", format_instant(self._now()))
-        metadata["resourceVersion"] = self._next_version()
-        self.objects[resource.plural, metadata["namespace"], metadata["name"]] = obj
-        return copy.deepcopy(obj)
+        return self.store.put(resource, obj)
 
     async def get(self, resource: Resource, namespace: str, name: str) -> Object:
-        self._asked("get", resource, name)
-        return copy.deepcopy(self._find(resource, namespace, name))
+        return await self._asked("get", resource, name, lambda: self.store.read(resource, namespace, name))
 
     async def create(self, resource: Resource, namespace: str, body: Object) -> Object:
-        name = body["metadata"]["name"]
-        lost = self._asked("post", resource, name)
-        if (resource.plural, namespace, name) in self.objects:
-            raise AlreadyExists(_report(409, "AlreadyExists"))
-        obj = copy.deepcopy(body)
-        obj["metadata"]["namespace"] = namespace
-        stored = self.put(resource, obj)
-        return self._answer(stored, lost)
+        name = body["metadata"].get("name", "")
+        return await self._asked("post", resource, name, lambda: self.store.create(resource, namespace, body))
 
     async def patch(
         self, resource: Resource, namespace: str, name: str, body: Object, *, subresource: str | None = None
     ) -> Object:
-        lost = self._asked("patch", resource, name)
-        obj = self._find(resource, namespace, name)
-        expected = body.get("metadata", {}).get("resourceVersion")
-        if expected is not None and expected != obj["metadata"]["resourceVersion"]:
-            raise Conflict(_report(409, "Conflict"))
         assert (subresource == "status") == (resource == SCHEDULES), (
             "only Schedules have a status subresource"
         )
-        _merge(obj, copy.deepcopy(body))
-        obj["metadata"]["resourceVersion"] = self._next_version()
-        return self._answer(copy.deepcopy(obj), lost)
+        return await self._asked(
+            "patch",
+            resource,
+            name,
+            lambda: self.store.patch(resource, namespace, name, body, subresource=subresource),
+        )
 
     async def delete(
         self, resource: Resource, namespace: str, name: str, *, uid: str, propagation: str = "Background"
     ) -> None:
-        lost = self._asked("delete", resource, name)
-        if self._find(resource, namespace, name)["metadata"]["uid"] != uid:
-            raise Conflict(_report(409, "Conflict"))
-        del self.objects[resource.plural, namespace, name]
-        self._answer({}, lost)
+        await self._asked(
+            "delete",
+            resource,
+            name,
+            lambda: self.store.delete(resource, namespace, name, uid=uid, propagation=propagation),
+        )
 
     async def list_page(
         self, resource: Resource, *, namespace: str | None, query: Mapping[str, str]
     ) -> Object:
-        self._asked("list", resource, "")
-        items = [
-            copy.deepcopy(obj)
-            for (plural, where, _), obj in self.objects.items()
-            if plural == resource.plural and namespace in (None, where)
-        ]
-        return {"items": items, "metadata": {"resourceVersion": str(self._version)}}
+        selection = Selection.of(resource, namespace, query)
+        return await self._asked("list", resource, "", lambda: self.store.listed(selection))
 
-    def _find(self, resource: Resource, namespace: str, name: str) -> Object:
-        found = self.objects.get((resource.plural, namespace, name))
-        if found is None:
-            raise NotFound(_report(404, "NotFound"))
-        return found
-
-    def _asked(self, verb: str, resource: Resource, name: str) -> bool:
+    async def _asked(self, verb: str, resource: Resource, name: str, act: Callable[[], T]) -> T:
+        """Carry a request out, unless it is to fail."""
         self.requests.append((verb, resource.plural, name))
         fault, lost = self._faults.get((verb, resource.plural), (None, False))
-        if fault is not None and not lost:
-            del self._faults[verb, resource.plural]
-            raise fault
-        self._losing = (verb, resource.plural) if lost else None
-        return lost
-
-    def _answer(self, stored: Object, lost: bool) -> Object:
-        if lost and self._losing is not None:
-            fault, _ = self._faults.pop(self._losing)
-            raise fault
-        return stored
-
-    def _next_version(self) -> str:
-        self._version += 1
-        return str(self._version)
-
-
-def _merge(obj: Object, patch: Object) -> None:
-    """Apply a merge patch (RFC 7386)."""
-    for key, value in patch.items():
-        if value is None:
-            obj.pop(key, None)
-        elif isinstance(value, dict):
-            _merge(obj.setdefault(key, {}), value)
-        elif key != "resourceVersion":
-            obj[key] = value
+        if fault is None:
+            return act()
+        if lost:
+            act()
+        del self._faults[verb, resource.plural]
+        raise fault

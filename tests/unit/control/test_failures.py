@@ -88,11 +88,13 @@ END = JobEnd(
 
 
 async def test_the_youngest_pod_that_failed_speaks_for_the_job() -> None:
-    server = ApiServer(StillClock())
+    server, labels = ApiServer(StillClock()), {"batch.kubernetes.io/controller-uid": "job-10:00-1"}
     for name, created, code in (("a", "10:01", 1), ("b", "10:03", 3), ("c", "10:02", 2)):
-        metadata = {"name": name, "creationTimestamp": f"2026-03-02T{created}:00Z"}
+        metadata = {"name": name, "creationTimestamp": f"2026-03-02T{created}:00Z", "labels": labels}
         server.put(PODS, {**pod(exited(code)), "metadata": metadata})
-    server.put(PODS, {**pod({"name": "main", "state": {"running": {}}}), "metadata": {"name": "d"}})
+    going_on = pod({"name": "main", "state": {"running": {}}})
+    server.put(PODS, {**going_on, "metadata": {"name": "d", "labels": labels}})
+    server.put(PODS, {**pod(exited(9)), "metadata": {"name": "of-another-job"}})
     end = await explained(server, "reports", job("10:00"), END)
     assert end.exit_code == 3
     assert end.message == "Job has reached the limit: container main exited with 3"

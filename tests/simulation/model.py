@@ -1,0 +1,508 @@
+"""The rules, told once more: what must be on record of each occurrence and each request, given what happened.
+
+It is written from the rules alone and uses nothing of `sexton.deciding`, nor the evaluator: the expressions are a step
+of minutes. It is told facts in their order (times, edits, when an operator was at work, how Jobs ended, what people
+asked for and deleted), and foretells every record that they must lead to. Facts must lie a few seconds apart, and
+apart from what is due: who comes first within a moment is a race, and no rule's business.
+
+One thing it does not foretell but takes as a fact: when exactly a run starts that may have to wait for its turn under
+the storm cap. That it may start then, it checks, and `turn` says since when it has been waiting.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from simulation.terms import MINUTE, NEVER, Attempt, Chain, Foretold, Key, Spec, fires
+
+ON_TIME: Final = timedelta(seconds=60)
+QUOTA_PATIENCE: Final = timedelta(minutes=15)
+
+RESOLUTION: Final = timedelta(seconds=1)
+"""What the API server dates, it dates in whole seconds, so that a delay may seem to be shorter by as much."""
+
+
+class Wrong(AssertionError):
+    """What happened is not what the rules say."""
+
+
+class Model:
+    """One Schedule."""
+
+    def __init__(self, spec: Spec, *, now: datetime, run_now: bool) -> None:
+        self.spec = self.observed = spec
+        self._run_now = run_now
+        self.floor = self._edited_at = now.replace(microsecond=0)
+        self.cursor = NEVER
+        self.acting = False
+        self.quota_full = False
+        self.chains: dict[Key, Chain] = {}
+        self.unran: dict[datetime, Foretold] = {}
+        """Occurrences that did not run."""
+        self.deleted: set[tuple[Key, int]] = set()
+        """Attempts whose records people have deleted."""
+        self.turn: tuple[datetime, datetime] | None = None
+        """An occurrence that is to be caught up as soon as the storm cap allows it, and since when."""
+        self.last_due: datetime | None = None
+        """When something was due last."""
+        self._acted_at = NEVER
+        self._leaving: set[tuple[Key, int]] = set()
+        """Attempts whose Jobs are on their way out, since something takes their place."""
+        self._either: set[datetime] = set()
+        """Occurrences of which the rules do not say whether they are skipped or start."""
+        self._given_up = False
+        """Whether a chain has ended in this moment only because it was too late for its retry."""
+        self._succeeded = self._failed = self._dead = self._late = 0
+
+    # facts
+
+    def works(self, now: datetime) -> None:
+        """Take in that an operator is at work, and the API server can be reached."""
+        self.acting = True
+        self._act(now)
+
+    def rests(self, now: datetime) -> None:
+        """Take in that no operator is at work, or that it reaches nothing."""
+        self._act(now)
+        self.acting, self.turn = False, None
+
+    def passes(self, now: datetime) -> None:
+        """Take in that time has passed."""
+        if self.acting:
+            while (due := self.next_due()) is not None and due <= now:
+                self.last_due = due
+                self._act(due)
+            self._act(now)
+
+    def edits(self, now: datetime, spec: Spec) -> None:
+        """Take in that somebody writes the spec."""
+        if (spec.step, spec.suspend) != (self.spec.step, self.spec.suspend):
+            self._edited_at = now.replace(microsecond=0)
+        self.spec = spec
+        self._act(now)
+
+    def asks(self, now: datetime, name: str, *, redrives: Key | None = None) -> None:
+        """Take in that somebody creates a ScheduleRun."""
+        self.chains[name] = Chain(name, now, redrives=redrives, waits="Asked")
+        self._act(now)
+
+    def quota(self, now: datetime, *, full: bool) -> None:
+        """Take in that a quota has room for Jobs, or none."""
+        self.quota_full = full
+        self._act(now)
+
+    def job_created(self, now: datetime, key: Key, number: int) -> None:
+        """Take in that a Job has been created."""
+        chain = self.chains.get(key)
+        if chain is not None and chain.attempts and (due := chain.last.retry_at) is not None:
+            self._act(min(due, now + RESOLUTION))
+        if key in self._either and isinstance(key, datetime):
+            self._either.discard(key)
+            del self.unran[key]
+            self._attempt(self._chain(key, now), key, now)
+        chain = self.chains.get(key)
+        if chain is None or chain.waits or chain.over or len(chain.attempts) != number:
+            chain = self._takes_its_turn(now, key, number)
+        attempt = chain.last
+        if attempt.started_at is not None:
+            raise Wrong(f"two Jobs for attempt {number} of {key}")
+        attempt.started_at = now
+        self._act(now)
+
+    def job_waits(self, now: datetime, key: Key, number: int) -> None:
+        """Take in that it is on record that a quota has no room for a Job."""
+        if self.turn is not None and self.turn[0] == key:
+            self._takes_its_turn(now, key, number)
+            self._act(now)
+
+    def job_refused(self, now: datetime, key: Key, number: int) -> None:
+        """Take in that it is on record that the API server has refused a Job."""
+        self.job_created(now, key, number)
+        attempt = self.chains[key].last
+        attempt.ended_at = now
+        attempt.record = replace(attempt.record, reasons=frozenset({"JobRefused"}))
+        self._act(now)
+
+    def job_ended(self, now: datetime, key: Key, number: int, *, succeeded: bool) -> None:
+        """Take in that a Job has ended."""
+        chain = self.chains[key]
+        attempt = chain.attempts[number - 1]
+        if chain.over or attempt.ended_at is not None:
+            return
+        attempt.ended_at, attempt.succeeded = now, succeeded
+        self._act(now)
+
+    def job_gone(self, now: datetime, key: Key, number: int) -> None:
+        """Take in that a Job is not there any more: a user has deleted it, or what was deleted has gone at last."""
+        self._leaving.discard((key, number))
+        chain = self.chains[key]
+        attempt = chain.attempts[number - 1]
+        if not chain.over and attempt.ended_at is None:
+            attempt.record = replace(attempt.record, reasons=frozenset({"JobDeleted"}))
+            attempt.gone = True
+        self._act(now)
+
+    def record_deleted(self, now: datetime, key: Key, number: int) -> None:
+        """Take in that a user has deleted a record; what is in flight is cancelled by it."""
+        self.deleted.add((key, number))
+        chain = self.chains.get(key)
+        if chain is None or chain.over or number < len(chain.attempts):
+            return
+        chain.over = True
+        self._act(now)
+
+    # what follows from them
+
+    def next_due(self) -> datetime | None:
+        """Return when something happens next if nobody does anything."""
+        if not self.acting:
+            return None
+        dues: list[datetime] = []
+        for chain in self.chains.values():
+            if chain.over or not chain.attempts:
+                continue
+            if chain.last.retry_at is not None:
+                dues.append(chain.last.retry_at)
+            elif self.quota_full and chain.last.started_at is None:
+                dues.append(self._patience(chain.last))
+        if self.spec.deadline is not None:
+            dues += [
+                chain.order + self.spec.deadline + RESOLUTION for chain in self._waiting() if not chain.manual
+            ]
+        if not self.observed.suspend:
+            after = max(self.floor, self.cursor, self._acted_at)
+            dues.append(next(fires(self.observed.step, after, after + 61 * MINUTE)))
+        return min(dues, default=None)
+
+    @property
+    def queue_is_empty(self) -> bool:
+        """Whether nothing waits for its turn; what becomes of that under another policy, no rule says."""
+        return self.turn is None and not self._waiting()
+
+    def borders(self) -> list[datetime]:
+        """Return the times at which it makes a difference whether an operator comes a little before or after."""
+        found: list[datetime] = []
+        for chain in self.chains.values():
+            if chain.over or not chain.attempts or (ended := chain.last.ended_at) is None:
+                continue
+            due = chain.last.retry_at or ended + self.spec.delay(chain.last.number)
+            found += [due, *([due + self.spec.deadline] if self.spec.deadline is not None else [])]
+        return found
+
+    def _act(self, now: datetime) -> None:
+        """Do all that is to be done now, if somebody is at work."""
+        if not self.acting:
+            return
+        self._acted_at = max(self._acted_at, now)
+        self._given_up = False
+        self._see_edit(now)
+        self._settle(now)
+        for chain in list(self.chains.values()):
+            if chain.waits == "Asked":
+                self._answer(chain, now)
+        self._fall_due(now)
+        self._settle(now)
+
+    def _see_edit(self, now: datetime) -> None:
+        before, self.observed = self.observed, self.spec
+        if (before.step, before.suspend) == (self.spec.step, self.spec.suspend):
+            return
+        edited = min(self._edited_at, now)
+        suspended = self.spec.suspend and not before.suspend
+        reason = "Suspended" if suspended or (before.suspend and before.step == self.spec.step) else "Edited"
+        if not before.suspend:
+            for instant in fires(before.step, max(self.floor, self.cursor), edited):
+                self._misses(instant, {reason})
+        self.floor = max(self.floor, edited)
+        self.turn = None
+        for chain in self._waiting():
+            if not chain.manual:
+                self._never_starts(chain, "Missed", reason)
+
+    def _settle(self, now: datetime) -> None:
+        """Let ends be written down, and what follows from them begin, until nothing follows any more."""
+        self._give_up_waiting(now)
+        while self._end_attempts(now) or self._retry(now) or self._start_waiting(now):
+            pass
+
+    def _give_up_waiting(self, now: datetime) -> None:
+        """Let those miss their start that have been waiting for too long."""
+        for chain in self._waiting():
+            if self.spec.deadline is not None and not chain.manual and now - chain.order > self.spec.deadline:
+                self._never_starts(chain, "Missed", "StartingDeadlineExceeded")
+
+    def _end_attempts(self, now: datetime) -> bool:
+        found = False
+        for chain in self.chains.values():
+            if chain.over or not chain.attempts or chain.last.retry_at is not None:
+                continue
+            attempt = chain.last
+            if attempt.gone and attempt.ended_at is None:
+                attempt.ended_at = now
+            if self.quota_full and attempt.started_at is None and self._patience(attempt) <= now:
+                attempt.ended_at = now
+                attempt.record = replace(attempt.record, reasons=frozenset({"QuotaExceeded"}))
+            if attempt.ended_at is not None:
+                found = True
+                self._end(chain, attempt, attempt.ended_at)
+        return found
+
+    def _patience(self, attempt: Attempt) -> datetime:
+        """Return until when an attempt waits for room in a quota."""
+        if self.spec.deadline is not None:
+            return attempt.asked_at + self.spec.deadline
+        return attempt.begun_at + QUOTA_PATIENCE
+
+    def _end(self, chain: Chain, attempt: Attempt, ended_at: datetime) -> None:
+        self._succeeded += attempt.succeeded
+        self._failed += not attempt.succeeded
+        if attempt.succeeded:
+            self._over(chain, "Succeeded", None)
+        elif attempt.number < self.spec.attempts:
+            attempt.retry_at = ended_at + self.spec.delay(attempt.number)
+            attempt.record = replace(attempt.record, phase="AwaitingRetry")
+        else:
+            self._over(chain, "DeadLettered", attempt.record.reasons)
+
+    def _over(self, chain: Chain, phase: str, reasons: frozenset[str] | None) -> None:
+        chain.over = True
+        chain.last.retry_at = None
+        chain.last.record = Foretold(phase, reasons, chain.caught_up)
+        self._dead += phase == "DeadLettered"
+        if phase == "Succeeded" and chain.redrives is not None:
+            for other in self.chains.values():
+                if (
+                    other.attempts
+                    and other.last.record.phase == "DeadLettered"
+                    and self._root(other) is self._root(chain)
+                ):
+                    other.last.record = Foretold("Failed", frozenset({"Redriven"}), other.caught_up)
+
+    def _root(self, chain: Chain) -> Chain:
+        """Return the chain that was the first to be redriven."""
+        while chain.redrives is not None:
+            chain = self.chains[chain.redrives]
+        return chain
+
+    def _retry(self, now: datetime) -> bool:
+        for chain in self.chains.values():
+            if chain.over or not chain.attempts:
+                continue
+            attempt = chain.last
+            if attempt.retry_at is None or attempt.retry_at > now:
+                continue
+            if self.spec.deadline is not None and now - attempt.retry_at > self.spec.deadline:
+                self._over(chain, "DeadLettered", frozenset({"StartingDeadlineExceeded"}))
+                self._given_up = True
+                return True
+            due, attempt.retry_at = attempt.retry_at, None
+            attempt.record = replace(attempt.record, phase="Failed")
+            self._attempt(chain, due, now)
+            return True
+        return False
+
+    def _attempt(self, chain: Chain, due: datetime, now: datetime) -> None:
+        """Let the next attempt of a chain begin."""
+        attempt = Attempt(len(chain.attempts) + 1, due, now)
+        attempt.record = Foretold("Running", None, chain.caught_up)
+        chain.attempts.append(attempt)
+        chain.waits = ""
+
+    # what is due
+
+    def _fall_due(self, now: datetime) -> None:
+        if self.observed.suspend:
+            return
+        due = list(fires(self.observed.step, max(self.floor, self.cursor), now))
+        late = [instant for instant in due if now - instant > ON_TIME]
+        if late:
+            late = self._miss(late, on_time=len(late) < len(due), now=now)
+        for instant in (*late, *(each for each in due if now - each <= ON_TIME)):
+            if not self._is_dealt_with(instant, now):
+                return  # what is behind it waits for it
+
+    def _miss(self, late: list[datetime], *, on_time: bool, now: datetime) -> list[datetime]:
+        """Record what is not caught up, and return what is."""
+        match self.spec.catch_up:
+            case "None":
+                caught_up: list[datetime] = []
+            case "Last":
+                caught_up = [] if on_time else late[-1:]
+            case _:
+                caught_up = list(late)
+        if self.spec.deadline is not None:
+            caught_up = [instant for instant in caught_up if now - instant <= self.spec.deadline]
+        reasons = {"None": {"CatchUpNone"}, "Last": {"Collapsed"}, "All": set[str]()}[self.spec.catch_up]
+        for instant in late:
+            if instant not in caught_up:
+                self._misses(instant, {*reasons, "StartingDeadlineExceeded"})
+        return caught_up
+
+    def _is_dealt_with(self, instant: datetime, now: datetime) -> bool:
+        if self.spec.deadline is not None and now - instant > self.spec.deadline:
+            self._misses(instant, {"StartingDeadlineExceeded"})
+            return True
+        # Whether a chain that can't be retried any more still blocks, until that is written down, no rule says.
+        busy, waiting = bool(self._in_flight()) or self._given_up, self._waiting()
+        late, policy = now - instant > ON_TIME, self.spec.policy
+        if busy and policy == "Forbid" and not self.spec.queues:
+            self._skips(instant, "RunInFlight")
+            if not self._in_flight():
+                self._either.add(instant)
+        elif policy == "Replace" and (busy or waiting) and not late:
+            self._replace(self._chain(instant, now))
+        elif policy != "Allow" and (busy or waiting):
+            if len(waiting) < self.spec.max_queued:
+                self._chain(instant, now).waits = "Queued"
+            elif self.spec.catch_up == "All":
+                return False
+            else:
+                self._skips(instant, "QueueFull")
+        elif late:
+            self._wants_its_turn(instant, now)
+            return False
+        else:
+            self._attempt(self._chain(instant, now), instant, now)
+        return True
+
+    def _chain(self, instant: datetime, now: datetime) -> Chain:
+        self.cursor = max(self.cursor, instant)
+        self.chains[instant] = chain = Chain(instant, instant, caught_up=now - instant > ON_TIME)
+        return chain
+
+    def _skips(self, instant: datetime, reason: str) -> None:
+        self.cursor = max(self.cursor, instant)
+        self.unran[instant] = Foretold("Skipped", frozenset({reason}), None)
+
+    def _misses(self, instant: datetime, reasons: Iterable[str]) -> None:
+        self.cursor = max(self.cursor, instant)
+        self.unran[instant] = Foretold("Missed", frozenset(reasons), None)
+
+    def _wants_its_turn(self, instant: datetime, now: datetime) -> None:
+        if self.turn is None or self.turn[0] != instant:
+            self.turn = (instant, now)
+
+    def _takes_its_turn(self, now: datetime, key: Key, number: int) -> Chain:
+        """Let an occurrence be caught up, if it is the one whose turn it is."""
+        if self.turn is None or self.turn[0] != key or number != 1:
+            flying = [(chain.key, chain.attempts) for chain in self._in_flight()]
+            foretold = self.records().get((key, number))
+            raise Wrong(
+                f"attempt {number} of {key} starts: foretold {foretold}, turn {self.turn}, in flight {flying}"
+            )
+        instant, self.turn = self.turn[0], None
+        chain = self.chains.get(key) or self._chain(instant, now)
+        self._attempt(chain, instant, now)
+        return chain
+
+    # what is in the way of others
+
+    def _in_flight(self) -> list[Chain]:
+        return [chain for chain in self.chains.values() if chain.in_flight]
+
+    def _waiting(self) -> list[Chain]:
+        """Return those that wait for another to end, oldest first."""
+        waiting = [chain for chain in self.chains.values() if chain.waits in ("Queued", "Replacing")]
+        return sorted(waiting, key=lambda chain: chain.order)
+
+    def _start_waiting(self, now: datetime) -> bool:
+        """Start the first of those that wait, if nothing is in its way any more."""
+        waiting = self._waiting()
+        if not waiting or self._leaving or (self._in_flight() and self.spec.policy != "Allow"):
+            return False
+        chain = waiting[0]
+        if chain.caught_up:
+            self._wants_its_turn(chain.order, now)
+            return False
+        self._attempt(chain, now, now)
+        return True
+
+    def _never_starts(self, chain: Chain, phase: str, reason: str) -> None:
+        chain.over, chain.waits = True, ""
+        chain.never_started = Foretold(phase, frozenset({reason}), chain.caught_up)
+        self._late += phase == "Missed"
+
+    def _replace(self, chain: Chain) -> None:
+        """Let a run take the place of what is in flight, and of what waits to."""
+        for other in self._waiting():
+            self._never_starts(other, "Replaced", "Replaced")
+        for other in self._in_flight():
+            if other is not chain:
+                attempt = other.last
+                if attempt.started_at is not None and attempt.ended_at is None:
+                    self._leaving.add((other.key, attempt.number))
+                self._over(other, "Replaced", frozenset({"Replaced"}))
+        chain.waits = "Replacing"
+
+    def _answer(self, chain: Chain, now: datetime) -> None:
+        """Answer what somebody has asked for."""
+        busy, waiting = bool(self._in_flight()), self._waiting()
+        if not self._run_now:
+            self._never_starts(chain, "Failed", "NotSupported")
+        elif chain.redrives is not None and (refusal := self._refusal(chain.redrives)):
+            self._never_starts(chain, "Failed", refusal)
+        elif self.spec.policy == "Allow" or not (busy or waiting):
+            self._attempt(chain, now, now)
+        elif self.spec.policy == "Forbid":
+            self._never_starts(chain, "Skipped", "RunInFlight")
+        elif self.spec.policy == "Replace":
+            self._replace(chain)
+        elif len(waiting) >= self.spec.max_queued:
+            self._never_starts(chain, "Skipped", "QueueFull")
+        else:
+            chain.waits = "Queued"
+
+    def _refusal(self, target: Key) -> str:
+        """Return the reason not to redrive a chain, if there is one."""
+        chain = self.chains.get(target)
+        if chain is None or not chain.attempts or chain.last.record.phase != "DeadLettered":
+            return "NotADeadLetter"
+        others = [
+            other for other in self.chains.values() if other.redrives == target and other.waits != "Asked"
+        ]
+        return "RedriveInFlight" if any(not other.over for other in others) else ""
+
+    # what must be on record at the end
+
+    def records(self) -> dict[tuple[Key, int], Foretold]:
+        """Return what must be on record of each attempt, and of each occurrence that did not run."""
+        found: dict[tuple[Key, int], Foretold] = {(each, 1): record for each, record in self.unran.items()}
+        for chain in self.chains.values():
+            if chain.never_started is not None:
+                found[chain.key, 1] = chain.never_started
+            found |= {(chain.key, attempt.number): attempt.record for attempt in chain.attempts}
+        return found
+
+    def counters(self) -> dict[str, range]:
+        """Return what may have been counted.
+
+        No rule says whether a run has been started that met a full quota, and came to its end before there was room.
+        """
+        begun, unsure = list[Chain](), list[Chain]()
+        for chain in self.chains.values():
+            if chain.attempts and not chain.manual:
+                first = chain.attempts[0]
+                (begun if first.started_at is not None else unsure).append(chain)
+        retried = [attempt for chain in self.chains.values() for attempt in chain.attempts[1:]]
+        retries = [
+            attempt for attempt in retried if attempt.started_at is not None or attempt.ended_at is not None
+        ]
+        unran = [record.phase for record in self.unran.values()]
+        return {
+            "fired": between(len(begun), len(unsure)),
+            "succeeded": between(self._succeeded),
+            "failed": between(self._failed),
+            "retried": between(len(retries), len(retried) - len(retries)),
+            "skippedOverlaps": between(unran.count("Skipped")),
+            "missed": between(unran.count("Missed") + self._late),
+            "caughtUp": between(
+                sum(chain.caught_up for chain in begun), sum(chain.caught_up for chain in unsure)
+            ),
+            "deadLettered": between(self._dead),
+        }
+
+
+def between(least: int, more: int = 0) -> range:
+    """Return the counts from the least to so many more."""
+    return range(least, least + more + 1)

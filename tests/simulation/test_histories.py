@@ -1,0 +1,52 @@
+"""Random histories, held against the model and the laws."""
+
+from collections import Counter
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simulation.drive import simulated
+from simulation.histories import Dies, History, histories
+from simulation.world import World
+
+EXAMPLES = settings.default.max_examples if settings.default else 100
+
+many = settings(max_examples=EXAMPLES if EXAMPLES < 100 else 3 * EXAMPLES)
+few = settings(max_examples=EXAMPLES // 2)
+"""Several Schedules take several times as long."""
+
+
+def played(simulations: Counter[str], history: History) -> World:
+    """Let a history happen, and count what was compared."""
+    world = simulated(history.play)
+    simulations["histories"] += 1
+    simulations["records compared with the model's"] += world.compared
+    simulations["writes held against the laws"] += world.ledger.writes
+    return world
+
+
+@many
+@given(histories(schedules=1, longest=12))
+def test_what_is_on_record_is_what_the_rules_foretell(simulations: Counter[str], history: History) -> None:
+    played(simulations, history)
+
+
+@few
+@given(histories(schedules=3, longest=8))
+def test_of_several_schedules_too(simulations: Counter[str], history: History) -> None:
+    played(simulations, history)
+
+
+@many
+@given(histories(schedules=1, longest=8), st.integers(1, 40), st.booleans())
+def test_also_when_the_operator_dies_before_or_after_some_write(
+    simulations: Counter[str], history: History, number: int, before: bool
+) -> None:
+    played(simulations, replace(history, happenings=[Dies(number, before), *history.happenings]))
+
+
+@many
+@given(histories(schedules=2, longest=12, exact=False))
+def test_no_law_is_broken_whatever_races_with_what(simulations: Counter[str], history: History) -> None:
+    played(simulations, history)
