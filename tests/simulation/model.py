@@ -14,10 +14,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from simulation.terms import MINUTE, NEVER, Attempt, Chain, Foretold, Key, Spec, fires
+from simulation.chains import Chains
+from simulation.terms import MINUTE, NEVER, Chain, Foretold, Key, Spec, fires
 
 ON_TIME: Final = timedelta(seconds=60)
-QUOTA_PATIENCE: Final = timedelta(minutes=15)
 
 RESOLUTION: Final = timedelta(seconds=1)
 """What the API server dates, it dates in whole seconds, so that a delay may seem to be shorter by as much."""
@@ -27,33 +27,25 @@ class Wrong(AssertionError):
     """What happened is not what the rules say."""
 
 
-class Model:
+class Model(Chains):
     """One Schedule."""
 
     def __init__(self, spec: Spec, *, now: datetime, run_now: bool) -> None:
-        self.spec = self.observed = spec
+        super().__init__(spec)
+        self.observed = spec
         self._run_now = run_now
         self.floor = self._edited_at = now.replace(microsecond=0)
         self.cursor = NEVER
         self.acting = False
-        self.quota_full = False
-        self.chains: dict[Key, Chain] = {}
         self.unran: dict[datetime, Foretold] = {}
         """Occurrences that did not run."""
         self.deleted: set[tuple[Key, int]] = set()
         """Attempts whose records people have deleted."""
-        self.turn: tuple[datetime, datetime] | None = None
-        """An occurrence that is to be caught up as soon as the storm cap allows it, and since when."""
         self.last_due: datetime | None = None
         """When something was due last."""
         self._acted_at = NEVER
-        self._leaving: set[tuple[Key, int]] = set()
-        """Attempts whose Jobs are on their way out, since something takes their place."""
         self._either: set[datetime] = set()
         """Occurrences of which the rules do not say whether they are skipped or start."""
-        self._given_up = False
-        """Whether a chain has ended in this moment only because it was too late for its retry."""
-        self._succeeded = self._failed = self._dead = self._late = 0
 
     # facts
 
@@ -175,11 +167,6 @@ class Model:
             dues.append(next(fires(self.observed.step, after, after + 61 * MINUTE)))
         return min(dues, default=None)
 
-    @property
-    def queue_is_empty(self) -> bool:
-        """Whether nothing waits for its turn; what becomes of that under another policy, no rule says."""
-        return self.turn is None and not self._waiting()
-
     def borders(self) -> list[datetime]:
         """Return the times at which it makes a difference whether an operator comes a little before or after."""
         found: list[datetime] = []
@@ -219,95 +206,6 @@ class Model:
         for chain in self._waiting():
             if not chain.manual:
                 self._never_starts(chain, "Missed", reason)
-
-    def _settle(self, now: datetime) -> None:
-        """Let ends be written down, and what follows from them begin, until nothing follows any more."""
-        self._give_up_waiting(now)
-        while self._end_attempts(now) or self._retry(now) or self._start_waiting(now):
-            pass
-
-    def _give_up_waiting(self, now: datetime) -> None:
-        """Let those miss their start that have been waiting for too long."""
-        for chain in self._waiting():
-            if self.spec.deadline is not None and not chain.manual and now - chain.order > self.spec.deadline:
-                self._never_starts(chain, "Missed", "StartingDeadlineExceeded")
-
-    def _end_attempts(self, now: datetime) -> bool:
-        found = False
-        for chain in self.chains.values():
-            if chain.over or not chain.attempts or chain.last.retry_at is not None:
-                continue
-            attempt = chain.last
-            if attempt.gone and attempt.ended_at is None:
-                attempt.ended_at = now
-            if self.quota_full and attempt.started_at is None and self._patience(attempt) <= now:
-                attempt.ended_at = now
-                attempt.record = replace(attempt.record, reasons=frozenset({"QuotaExceeded"}))
-            if attempt.ended_at is not None:
-                found = True
-                self._end(chain, attempt, attempt.ended_at)
-        return found
-
-    def _patience(self, attempt: Attempt) -> datetime:
-        """Return until when an attempt waits for room in a quota."""
-        if self.spec.deadline is not None:
-            return attempt.asked_at + self.spec.deadline
-        return attempt.begun_at + QUOTA_PATIENCE
-
-    def _end(self, chain: Chain, attempt: Attempt, ended_at: datetime) -> None:
-        self._succeeded += attempt.succeeded
-        self._failed += not attempt.succeeded
-        if attempt.succeeded:
-            self._over(chain, "Succeeded", None)
-        elif attempt.number < self.spec.attempts:
-            attempt.retry_at = ended_at + self.spec.delay(attempt.number)
-            attempt.record = replace(attempt.record, phase="AwaitingRetry")
-        else:
-            self._over(chain, "DeadLettered", attempt.record.reasons)
-
-    def _over(self, chain: Chain, phase: str, reasons: frozenset[str] | None) -> None:
-        chain.over = True
-        chain.last.retry_at = None
-        chain.last.record = Foretold(phase, reasons, chain.caught_up)
-        self._dead += phase == "DeadLettered"
-        if phase == "Succeeded" and chain.redrives is not None:
-            for other in self.chains.values():
-                if (
-                    other.attempts
-                    and other.last.record.phase == "DeadLettered"
-                    and self._root(other) is self._root(chain)
-                ):
-                    other.last.record = Foretold("Failed", frozenset({"Redriven"}), other.caught_up)
-
-    def _root(self, chain: Chain) -> Chain:
-        """Return the chain that was the first to be redriven."""
-        while chain.redrives is not None:
-            chain = self.chains[chain.redrives]
-        return chain
-
-    def _retry(self, now: datetime) -> bool:
-        for chain in self.chains.values():
-            if chain.over or not chain.attempts:
-                continue
-            attempt = chain.last
-            if attempt.retry_at is None or attempt.retry_at > now:
-                continue
-            if self.spec.deadline is not None and now - attempt.retry_at > self.spec.deadline:
-                self._over(chain, "DeadLettered", frozenset({"StartingDeadlineExceeded"}))
-                self._given_up = True
-                return True
-            due, attempt.retry_at = attempt.retry_at, None
-            attempt.record = replace(attempt.record, phase="Failed")
-            self._attempt(chain, due, now)
-            return True
-        return False
-
-    def _attempt(self, chain: Chain, due: datetime, now: datetime) -> None:
-        """Let the next attempt of a chain begin."""
-        attempt = Attempt(len(chain.attempts) + 1, due, now)
-        attempt.record = Foretold("Running", None, chain.caught_up)
-        chain.attempts.append(attempt)
-        chain.waits = ""
 
     # what is due
 
@@ -379,10 +277,6 @@ class Model:
         self.cursor = max(self.cursor, instant)
         self.unran[instant] = Foretold("Missed", frozenset(reasons), None)
 
-    def _wants_its_turn(self, instant: datetime, now: datetime) -> None:
-        if self.turn is None or self.turn[0] != instant:
-            self.turn = (instant, now)
-
     def _takes_its_turn(self, now: datetime, key: Key, number: int) -> Chain:
         """Let an occurrence be caught up, if it is the one whose turn it is."""
         if self.turn is None or self.turn[0] != key or number != 1:
@@ -395,45 +289,6 @@ class Model:
         chain = self.chains.get(key) or self._chain(instant, now)
         self._attempt(chain, instant, now)
         return chain
-
-    # what is in the way of others
-
-    def _in_flight(self) -> list[Chain]:
-        return [chain for chain in self.chains.values() if chain.in_flight]
-
-    def _waiting(self) -> list[Chain]:
-        """Return those that wait for another to end, oldest first."""
-        waiting = [chain for chain in self.chains.values() if chain.waits in ("Queued", "Replacing")]
-        return sorted(waiting, key=lambda chain: chain.order)
-
-    def _start_waiting(self, now: datetime) -> bool:
-        """Start the first of those that wait, if nothing is in its way any more."""
-        waiting = self._waiting()
-        if not waiting or self._leaving or (self._in_flight() and self.spec.policy != "Allow"):
-            return False
-        chain = waiting[0]
-        if chain.caught_up:
-            self._wants_its_turn(chain.order, now)
-            return False
-        self._attempt(chain, now, now)
-        return True
-
-    def _never_starts(self, chain: Chain, phase: str, reason: str) -> None:
-        chain.over, chain.waits = True, ""
-        chain.never_started = Foretold(phase, frozenset({reason}), chain.caught_up)
-        self._late += phase == "Missed"
-
-    def _replace(self, chain: Chain) -> None:
-        """Let a run take the place of what is in flight, and of what waits to."""
-        for other in self._waiting():
-            self._never_starts(other, "Replaced", "Replaced")
-        for other in self._in_flight():
-            if other is not chain:
-                attempt = other.last
-                if attempt.started_at is not None and attempt.ended_at is None:
-                    self._leaving.add((other.key, attempt.number))
-                self._over(other, "Replaced", frozenset({"Replaced"}))
-        chain.waits = "Replacing"
 
     def _answer(self, chain: Chain, now: datetime) -> None:
         """Answer what somebody has asked for."""
