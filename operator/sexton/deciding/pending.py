@@ -48,9 +48,9 @@ def waiting_for_quota(view: View) -> Iterator[RunView]:
 
 
 def starts_at(view: View, run: RunView) -> bool:
-    """Tell whether a record that was stored before its run could start is about to say that it has been started."""
+    """Tell whether a run that had to wait for its turn has been started, in so far as it is in flight."""
     return run.phase is Phase.PENDING and (
-        view.job_of(run) is not None or run.reason not in (QUEUED, REPLACING, QUOTA_EXCEEDED)
+        view.job_of(run) is not None or run.reason not in (QUEUED, REPLACING)
     )
 
 

@@ -25,6 +25,13 @@ COUNTED: dict[str, tuple[View, dict[str, int]]] = {
         schedule(handled="10:00", runs=[run("10:05", Phase.PENDING, reason="JobRefused")]),
         {"fired": 1, "failed": 1},
     ),
+    "a run that had to wait is in flight, so it has been started, while there is no room in a quota": (
+        schedule(
+            handled="10:05",
+            runs=[replace(run("10:05", Phase.PENDING, reason="QuotaExceeded"), queued=True)],
+        ),
+        {"fired": 1, "failed": 1},
+    ),
     "a skip": (
         schedule(handled="10:00", runs=[window("10:05", "10:10", count=2, phase=Phase.SKIPPED)]),
         {"skipped_overlaps": 2},
@@ -92,7 +99,7 @@ def test_what_counts(name: str) -> None:
     for counter, count in moved.items():
         expected[counter] = expected.get(counter, 0) + count
     assert stored.counters == Counters(**expected)
-    noted = set(stored.uncounted) - set(view.status.uncounted)
+    noted = {note for note in set(stored.uncounted) - set(view.status.uncounted) if "/" not in note}
     assert len(noted) == moved.get("succeeded", 0) + moved.get("failed", 0)
 
 
