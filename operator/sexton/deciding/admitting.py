@@ -79,7 +79,7 @@ def _room_in_the_quota(view: View, *, over: frozenset[str]) -> Admission:
 def _head(view: View, *, over: frozenset[str], now: datetime) -> Admission | None:
     """Start the first of those that wait for their turn, if it is its turn; None if it is not, or nobody waits."""
     queue = [run for run in waiting(view) if run.name not in over]
-    newest = heir(view)
+    newest = heir(view, now=now)
     head = newest if newest in queue else next(iter(queue), None)
     if head is None or blocker(view, now=now) is not None:
         return None

@@ -9,21 +9,30 @@ from datetime import datetime
 from sexton.api.run import Phase
 from sexton.api.schedule import CatchUp, ConcurrencyPolicy
 from sexton.deciding.overlap import is_in_flight
-from sexton.deciding.pending import QUEUED, REPLACING, turn, waiting
+from sexton.deciding.pending import QUEUED, REPLACING, turn, waiting, why_never
 from sexton.deciding.retrying import successor_name
 from sexton.deciding.view import JobEnd, RunView, View
 
 
-def heir(view: View) -> RunView | None:
-    """Return the run that is to take the place of those in flight."""
+def heir(view: View, *, now: datetime) -> RunView | None:
+    """Return the run that is to take the place of those in flight.
+
+    One that is never going to start, after an edit or a pause or since it is too late, takes nobody's place.
+    """
     if view.spec is None or view.spec.concurrency_policy is not ConcurrencyPolicy.REPLACE:
         return None
-    return max((run for run in waiting(view) if run.reason == REPLACING), key=turn, default=None)
+    heirs = [run for run in waiting(view) if run.reason == REPLACING and not _is_dropped(view, run, now=now)]
+    return max(heirs, key=turn, default=None)
+
+
+def _is_dropped(view: View, run: RunView, *, now: datetime) -> bool:
+    edited = run.scheduled and view.timing != view.status.observed_timing
+    return edited or why_never(view, run, now=now) is not None
 
 
 def replaced(view: View, *, now: datetime) -> frozenset[str]:
     """Return the names of the records whose chains are to end because a newer run takes their place."""
-    newest = heir(view)
+    newest = heir(view, now=now)
     if newest is None:
         return frozenset()
     gives_way = {run.name for run in waiting(view) if run is not newest and _gives_way(view, run)}
@@ -37,7 +46,7 @@ def replaced(view: View, *, now: datetime) -> frozenset[str]:
 
 def replaced_end(view: View, run: RunView, *, now: datetime) -> JobEnd:
     """Return the end of a chain that has given way."""
-    newest = heir(view)
+    newest = heir(view, now=now)
     return JobEnd(
         succeeded=False,
         at=now,
