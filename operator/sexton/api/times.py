@@ -41,12 +41,17 @@ def parse_instant(text: str) -> datetime:
 
 def format_instant(instant: datetime) -> str:
     """Return an aware time as `2026-11-30T09:00:00Z`, cut to the second."""
-    return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _format(instant, "seconds")
 
 
 def format_micro_time(instant: datetime) -> str:
     """Return an aware time as `2026-11-30T09:00:00.000000Z`."""
-    return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return _format(instant, "microseconds")
+
+
+def _format(instant: datetime, precision: str) -> str:
+    # Not strftime: that writes the year 1, which a request may name, as `1`, and nobody reads it.
+    return instant.astimezone(UTC).replace(tzinfo=None).isoformat(timespec=precision) + "Z"
 
 
 def _read_micro_time(value: object) -> datetime:

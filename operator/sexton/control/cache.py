@@ -198,7 +198,7 @@ class Cache:
         if known is not None and known.uid == job.uid:
             # What was seen first is nearest to when it happened; an end is final, and ours may have been explained.
             end = known.end or job.end
-            job = replace(job, created_at=known.created_at, end=end, explained=known.explained)
+            job = replace(job, run=known.run, created_at=known.created_at, end=end, explained=known.explained)
         self._departed.discard((uid, job.name))
         changed = known is None or (known.end, known.deleting) != (job.end, job.deleting)
         jobs[job.name] = job
@@ -285,7 +285,7 @@ class Cache:
             return None
         self.request_gone(*request_identity(obj))
         uid = owner_uid(obj)
-        if uid is None:
+        if uid is None or not (obj.get("status") or {}).get("phase"):
             for owner in self._who_had(self._runs, obj["metadata"]):
                 self.run_gone(owner, obj["metadata"]["name"])
             return None

@@ -14,7 +14,6 @@ from sexton.control.events import EventPoster
 from sexton.control.jobs import annotations_of, build_job, owner_uid, whose
 from sexton.control.looking import Looker
 from sexton.control.record_lane import RecordLane
-from sexton.control.records import is_request
 from sexton.deciding.announcing import quota_exceeded
 from sexton.deciding.pending import QUOTA_EXCEEDED
 from sexton.deciding.steps import DeleteJob, StartJob
@@ -103,10 +102,12 @@ class JobLane:
         uid, namespace, name = entry.schedule.uid, entry.schedule.namespace, step.job.name
         if step.orphan:
             live = await self._look.read(RUNS, namespace, step.job.run)
-            if live is not None and (owner_uid(live) == uid or is_request(live)):
-                run = self._cache.run_seen(live)
-                if run is not None and (not run.phase.ended or run.window is not None):
-                    return
+            if live is not None:
+                self._cache.run_seen(live)
+            run = self._cache.run(uid, step.job.run) if live is not None else None
+            ours = run is not None and run.job_name == name
+            if run is not None and ours and (not run.phase.ended or run.window is not None):
+                return
             log.info(
                 "deleting a job whose record is gone",
                 extra={"namespace": namespace, "schedule": entry.schedule.name, "run": name},

@@ -83,11 +83,10 @@ class Looker:
         What is on time needs no look, since its Job is kept for longer than that.
         """
         live = await self.read(RUNS, entry.schedule.namespace, name)
-        return (
-            live is not None
-            and owner_uid(live) == entry.schedule.uid
-            and self._cache.run_seen(live) is not None
-        )
+        if live is None or owner_uid(live) != entry.schedule.uid:
+            return False
+        run = self._cache.run_seen(live)
+        return run is not None and run.job_name == name
 
     async def is_a_dead_letter(self, entry: Entry, name: str) -> bool:
         """Read a record live that somebody wants to have redriven, before it is said to be no dead letter."""

@@ -5,6 +5,7 @@ from typing import Any
 
 from sexton.control.cache import Cache, Entry
 from sexton.control.jobs import owner_uid
+from sexton.deciding.requesting import INVALID_REQUEST
 from sexton.deciding.searching import beyond_the_cursor
 from sexton.kube.client import KubeClient
 from sexton.kube.errors import NotFound
@@ -36,9 +37,15 @@ async def _read_newest(client: KubeClient, cache: Cache, entry: Entry) -> None:
     schedule = entry.schedule
     query = {"fieldSelector": f"spec.scheduleName={schedule.name}"}
     found = (await client.list_page(RUNS, namespace=schedule.namespace, query=query)).get("items", [])
-    ours = [obj for obj in found if owner_uid(obj) == schedule.uid and obj["spec"].get("attempt") == 1]
+    ours = [obj for obj in found if owner_uid(obj) == schedule.uid and _claims_an_occurrence(obj)]
     if ours:
         cache.run_seen(max(ours, key=_newest_instant))
+
+
+def _claims_an_occurrence(obj: Object) -> bool:
+    """Tell whether a record is that of an occurrence: a person's may have any time in it."""
+    refused = (obj.get("status") or {}).get("reason") == INVALID_REQUEST
+    return obj["spec"].get("attempt") == 1 and not obj["spec"].get("manual") and not refused
 
 
 def _newest_instant(obj: Object) -> str:
@@ -54,4 +61,4 @@ async def _read(client: KubeClient, cache: Cache, entry: Entry, name: str) -> da
             known = cache.run_seen(await client.get(RUNS, entry.schedule.namespace, name))
         except NotFound:
             return None
-    return known.last_instant if known is not None else None
+    return known.last_instant if known is not None and known.job_name == name else None

@@ -153,8 +153,11 @@ class RecordLane:
                 raise Outage(f"run {name} existed and is gone again: {error}") from error
             if owner_uid(live) != schedule.uid:
                 raise self._record_refused(entry, name, whose(live)) from error
+            run = self._cache.run_seen(live)
+            if run is not None and run.job_name != name:
+                taken = f"ScheduleRun {name} exists, and is that of a run that somebody has asked for"
+                raise self._record_refused(entry, name, taken) from error
             entry.record_refused = None
-            self._cache.run_seen(live)
             return False
         except (Refused, QuotaExceeded, NamespaceTerminating) as error:
             raise self._record_refused(entry, name, str(error)) from error
@@ -220,7 +223,7 @@ class RecordLane:
         uid, namespace, name = entry.schedule.uid, entry.schedule.namespace, run.name
         if run.phase is Phase.REQUESTED and origin is not None:
             live = await self._look.read(RUNS, namespace, name)
-            if live is None or not is_request(live):
+            if live is None or not is_request(live) or live["metadata"]["uid"] != run.uid:
                 self._cache.request_gone(namespace, entry.schedule.name, name)
                 if live is not None:
                     self._cache.run_seen(live)

@@ -15,6 +15,7 @@ from sexton.api.times import parse_instant, short_duration
 from sexton.control.jobs import Unreadable, annotations_of, labels_of, owner_reference
 from sexton.deciding import JobView, Origin, RunView, Window
 from sexton.deciding.naming import manual_run_name
+from sexton.deciding.requesting import INVALID_REQUEST
 from sexton.deciding.steps import (
     ClearDeadLetter,
     EndRun,
@@ -53,8 +54,11 @@ class Pending:
 
 
 def is_request(obj: Object) -> bool:
-    """Tell whether a record is a request that nobody has answered: what the operator writes has a phase."""
-    return not (obj.get("status") or {}).get("phase")
+    """Tell whether a record is a request that nobody has answered: what the operator writes has a phase.
+
+    One that somebody has deleted, and a finalizer keeps, asks for nothing any more.
+    """
+    return not (obj.get("status") or {}).get("phase") and "deletionTimestamp" not in obj["metadata"]
 
 
 def request_identity(obj: Object) -> tuple[str, str, str]:
@@ -98,11 +102,13 @@ def adopting(body: Object, live: Object, origin: Origin, *, schedule: str, uid: 
     """Return the patch of a request with what makes it ours; what somebody has written on it stays."""
     others = [each for each in live["metadata"].get("ownerReferences", ()) if each.get("uid") != uid]
     owners = [{**each, "controller": False} for each in others]
+    # A copy of another record may bring these along, and they would be believed.
+    unknown = dict.fromkeys((meta.DELIVERY_ID_ANNOTATION, meta.REDRIVE_OF_ANNOTATION, meta.QUEUED_ANNOTATION))
     return body | {
         "metadata": {
             "resourceVersion": live["metadata"]["resourceVersion"],
             "labels": labels_of(schedule=schedule, trigger=origin.trigger),
-            "annotations": annotations_of(origin, schedule=schedule),
+            "annotations": unknown | annotations_of(origin, schedule=schedule),
             "ownerReferences": [*owners, owner_reference(name=schedule, uid=uid)],
         }
     }
@@ -228,10 +234,13 @@ def read_run(obj: Object, *, clock: Clock) -> RunView:
         status = ScheduleRunStatus.model_validate(obj.get("status") or {})
     except ValueError as error:
         raise Unreadable(str(error)) from error
-    annotations = metadata.get("annotations") or {}
+    # Those on a request are not ours: it may be a copy of another record.
+    annotations = (metadata.get("annotations") or {}) if status.phase is not Phase.REQUESTED else {}
     created_at = clock.from_server(parse_instant(metadata["creationTimestamp"]))
     window = status.window
-    is_first_of_request = spec.manual and spec.attempt == 1
+    # Whatever a request says of itself, it accounts for no occurrence; nor does it once it has been refused for that.
+    asked = status.phase is Phase.REQUESTED or _was_invalid(status)
+    is_first_of_request = asked or (spec.manual and spec.attempt == 1)
     told = annotations.get(meta.SCHEDULED_TIME_ANNOTATION) if is_first_of_request else None
     return RunView(
         name=metadata["name"],
@@ -247,7 +256,7 @@ def read_run(obj: Object, *, clock: Clock) -> RunView:
             attempt=spec.attempt,
             trigger=spec.trigger,
             caught_up=spec.caught_up,
-            manual=spec.manual,
+            manual=spec.manual or asked,
             expression=annotations.get(meta.EXPRESSION_ANNOTATION, ""),
             time_zone=annotations.get(meta.TIME_ZONE_ANNOTATION, ""),
             delivery_id=annotations.get(meta.DELIVERY_ID_ANNOTATION),
@@ -267,6 +276,10 @@ def read_run(obj: Object, *, clock: Clock) -> RunView:
         waiting_since=status.waiting_since,
         redriven_by=status.redriven_by,
     )
+
+
+def _was_invalid(status: ScheduleRunStatus) -> bool:
+    return (status.phase, status.reason, status.job_name) == (Phase.FAILED, INVALID_REQUEST, None)
 
 
 def _instant(text: str | None) -> datetime | None:

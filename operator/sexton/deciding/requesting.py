@@ -34,7 +34,7 @@ def requests(view: View) -> list[RunView]:
 def refusal(view: View, request: RunView, *, now: datetime) -> EndRun | None:
     """Return the end of a request that can't be served, whatever else runs."""
     origin = request.origin
-    if (origin.trigger, origin.attempt, origin.manual) != (Trigger.MANUAL, 1, True):
+    if (origin.trigger, origin.attempt) != (Trigger.MANUAL, 1):
         return _refused(
             request, INVALID_REQUEST, "a run that somebody asks for has trigger Manual and attempt 1", now=now
         )

@@ -221,8 +221,12 @@ class View:
         return self.jobs.get(run.job_name)
 
     def run_of(self, job: JobView) -> RunView | None:
-        """Return the record of a Job, if it is known."""
-        return self.runs.get(job.run)
+        """Return the record of a Job, if it is known.
+
+        A record that has only the name which the Job's would have is not it: people name their requests as they like.
+        """
+        run = self.runs.get(job.run)
+        return run if run is not None and run.job_name == job.name else None
 
     @property
     def suspended(self) -> bool:

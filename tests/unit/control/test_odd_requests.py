@@ -1,0 +1,177 @@
+"""Records that people create by hand, in ways that nobody has asked them to: none may cost a run."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from sexton.control.records import is_request
+from sexton.deciding.naming import manual_run_name
+from sexton.kube.resources import JOBS, RUNS
+from unit.control.api_server import Object
+from unit.control.objects import job_object
+from unit.control.test_executing import NAME_OF_IT, Operator
+from unit.deciding.views import NAME, at, origin_of
+
+UID_OF_IT = "uid-of-a-request"
+
+
+def request(name: str = "by-hand", *, created: str = "10:04:30", **spec: Any) -> Object:
+    """Return what a person has created, completed by the API server."""
+    return {
+        "kind": "ScheduleRun",
+        "metadata": {
+            "name": name,
+            "uid": UID_OF_IT,
+            "creationTimestamp": f"2026-03-02T{created}Z",
+        },
+        "spec": {"scheduleName": NAME, "trigger": "Manual", "attempt": 1, "manual": True} | spec,
+    }
+
+
+def as_if_scheduled(instant: str) -> Object:
+    """Return a request that claims to be the run of an occurrence."""
+    return request(trigger="Schedule", manual=False, scheduledTime=f"2026-03-02T{instant}Z")
+
+
+def as_if_retried(instant: str) -> Object:
+    """Return a request that claims to be a retry of it."""
+    return request(trigger="Retry", attempt=2, manual=False, scheduledTime=f"2026-03-02T{instant}Z")
+
+
+@pytest.mark.parametrize("claim", [as_if_scheduled, as_if_retried])
+async def test_a_request_that_claims_an_occurrence_does_not_move_the_cursor(claim: Any) -> None:
+    """Rule: a request moves neither cursor nor floor."""
+    operator = Operator(now="10:04:30")
+    operator.cache.run_seen(operator.server.put(RUNS, claim("10:05:00")))
+    await operator.comes_to_rest()
+    status = operator.stored(RUNS, "by-hand")["status"]
+    assert (status["phase"], status["reason"]) == ("Failed", "InvalidRequest")
+    assert operator.status["lastHandledTime"] == "2026-03-02T10:00:00Z"
+    assert "fired" not in operator.status["counters"] or operator.status["counters"]["fired"] == 0
+    operator.clock.passes(31.0)
+    await operator.comes_to_rest()
+    assert operator.names(JOBS) == [NAME_OF_IT], "the occurrence runs"
+    assert operator.stored(RUNS, NAME_OF_IT)["status"]["phase"] == "Running"
+
+
+async def test_a_request_that_was_refused_is_history_whatever_time_it_names() -> None:
+    operator = Operator(now="10:04:30", runsHistoryLimit=0)
+    operator.cache.run_seen(operator.server.put(RUNS, as_if_scheduled("23:00:00")))
+    await operator.comes_to_rest()
+    operator.clock.passes(29.0 + 600.0)
+    await operator.comes_to_rest()
+    assert "by-hand" not in operator.names(RUNS)
+
+
+@pytest.mark.parametrize("early", [False, True], ids=["still a request", "answered before"])
+@pytest.mark.parametrize("now", ["10:05:00.25", "10:07"], ids=["on time", "caught up"])
+async def test_a_request_with_the_name_of_an_occurrence_is_not_its_record(early: bool, now: str) -> None:
+    """A run without a record must be seen: it would be taken for cancelled when the cursor has passed it."""
+    operator = Operator(now="10:04:30", catchUp="All", concurrencyPolicy="Allow")
+    asked = operator.server.put(RUNS, request(NAME_OF_IT))
+    if early:
+        operator.cache.run_seen(asked)
+        await operator.comes_to_rest()
+    operator.clock.passes((at(now) - at("10:04:30")).total_seconds())
+    for _ in range(3):
+        operator.reconciler._status_written.clear()
+        await operator.reconciles()
+    assert NAME_OF_IT in operator.names(JOBS)
+    ready = next(each for each in operator.status["conditions"] if each["type"] == "Ready")
+    assert (ready["status"], ready["reason"]) == ("False", "RecordRefused")
+    assert NAME_OF_IT in ready["message"]
+    assert operator.status["lastHandledTime"] == "2026-03-02T10:00:00Z"
+    del operator.server.objects[RUNS.plural, "reports", NAME_OF_IT]
+    operator.cache.run_gone(operator.entry.schedule.uid, NAME_OF_IT)
+    await operator.comes_to_rest()
+    assert operator.stored(RUNS, NAME_OF_IT)["status"]["phase"] == "Running"
+    assert operator.status["lastHandledTime"] == "2026-03-02T10:05:00Z"
+
+
+async def test_a_time_of_the_first_years_can_be_written_again() -> None:
+    """The API server takes no date of one digit: no status of this Schedule could be stored any more."""
+    operator = Operator(now="10:04:30")
+    asked = request(scheduledTime="0001-01-01T00:00:00Z")
+    operator.cache.run_seen(operator.server.put(RUNS, asked))
+    await operator.comes_to_rest()
+    (active,) = operator.status["active"]
+    assert active["scheduledTime"] == "0001-01-01T00:00:00Z"
+    (job,) = operator.view.jobs.values()
+    assert job.origin.scheduled_time.year == 1
+
+
+async def test_what_a_copy_of_another_record_brings_along_is_not_believed() -> None:
+    operator = Operator(now="10:04:30")
+    asked = request()
+    asked["metadata"]["annotations"] = {
+        "sexton.dev/scheduled-time": "2020-01-01T00:00:00Z",
+        "sexton.dev/delivery-id": "of-another-chain",
+        "sexton.dev/queued": "true",
+        "example.org/mine": "stays",
+    }
+    operator.cache.run_seen(operator.server.put(RUNS, asked))
+    await operator.comes_to_rest()
+    run = operator.view.runs["by-hand"]
+    assert (run.delivery_id, run.queued) == (UID_OF_IT, False)
+    assert run.origin.scheduled_time == at("10:04:30")
+    assert operator.stored(RUNS, "by-hand")["metadata"]["annotations"]["example.org/mine"] == "stays"
+
+
+async def test_a_request_that_somebody_has_deleted_is_not_served_though_a_finalizer_keeps_it() -> None:
+    operator = Operator(now="10:04:30")
+    asked = request()
+    asked["metadata"] |= {"deletionTimestamp": "2026-03-02T10:04:30Z", "finalizers": ["example.org/mine"]}
+    assert not is_request(asked)
+    operator.cache.run_seen(operator.server.put(RUNS, asked))
+    await operator.comes_to_rest()
+    assert operator.names(JOBS) == []
+
+
+async def test_nor_if_it_is_deleted_in_between() -> None:
+    operator = Operator(now="10:04:30", suspend=True)
+    asked = request()
+    operator.cache.run_seen(operator.server.put(RUNS, asked))
+    gone = operator.stored(RUNS, "by-hand")
+    gone["metadata"] |= {"deletionTimestamp": "2026-03-02T10:04:30Z", "resourceVersion": "900"}
+    operator.cache.run_seen(gone)
+    await operator.comes_to_rest()
+    assert operator.names(JOBS) == []
+
+
+def manual_job(uid: str) -> Object:
+    """Return the Job of a request, which says so."""
+    job = job_object(origin=replace(origin_of(at("10:04:30"), manual=True)))
+    job["metadata"] |= {"name": manual_run_name(schedule=NAME, record_uid=uid, attempt=1)}
+    job["metadata"]["annotations"]["sexton.dev/run"] = "by-hand"
+    return job
+
+
+async def test_the_job_of_a_request_that_the_cache_does_not_know_lives() -> None:
+    operator = Operator(now="10:04:30")
+    operator.server.put(RUNS, request())
+    operator.cache.job_seen(operator.server.put(JOBS, manual_job(UID_OF_IT)))
+    await operator.comes_to_rest()
+    assert len(operator.names(JOBS)) == 1
+    assert operator.stored(RUNS, "by-hand")["status"]["phase"] == "Running"
+
+
+async def test_that_of_one_that_was_deleted_does_not_become_its_namesakes() -> None:
+    """Rule: deleting a record of a run in flight cancels its chain."""
+    operator = Operator(now="10:04:30", concurrencyPolicy="Allow")
+    operator.cache.job_seen(operator.server.put(JOBS, manual_job("uid-of-the-one-before")))
+    operator.cache.run_seen(operator.server.put(RUNS, request()))
+    await operator.comes_to_rest()
+    assert operator.names(JOBS) == [manual_run_name(schedule=NAME, record_uid=UID_OF_IT, attempt=1)]
+
+
+async def test_taking_an_annotation_off_a_job_does_not_cancel_its_run() -> None:
+    operator = Operator(now="10:04:30")
+    operator.cache.run_seen(operator.server.put(RUNS, request()))
+    await operator.comes_to_rest()
+    (name,) = operator.names(JOBS)
+    job = operator.stored(JOBS, name)
+    job["metadata"] |= {"annotations": {}, "resourceVersion": "900"}
+    operator.cache.job_seen(job)
+    await operator.comes_to_rest()
+    assert operator.names(JOBS) == [name]
