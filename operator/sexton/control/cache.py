@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from heapq import nsmallest
 
 from sexton.api.run import Phase
 from sexton.api.schedule_status import ScheduleStatus
@@ -21,6 +22,10 @@ from sexton.kube.clock import Clock
 from sexton.kube.watching import Identity
 
 log = logging.getLogger(__name__)
+
+REQUESTS_AT_ONCE = 50
+"""How many requests for one Schedule a decision looks at. Somebody may create thousands, and no other Schedule is to
+wait for that."""
 
 Wake = Callable[[str], None]
 """Called with the UID of a Schedule about which something has become known."""
@@ -89,8 +94,8 @@ class Cache:
         """Return everything that a decision about a Schedule rests on."""
         entry = self._entries[uid]
         schedule = entry.schedule
-        runs = self._runs.get(uid, {})
-        asked = self._requests.get((schedule.namespace, schedule.name))
+        jobs, runs = self._jobs.get(uid, {}), self._runs.get(uid, {})
+        asked = self._next_requests(schedule, jobs.values())
         return View(
             namespace=schedule.namespace,
             name=schedule.name,
@@ -105,7 +110,7 @@ class Cache:
             observed_timetable=schedule.observed_timetable,
             edits=schedule.edits,
             status=schedule.status,
-            jobs=self._jobs.get(uid, {}),
+            jobs=jobs,
             runs={**runs, **asked} if asked else runs,
             history=(entry.history or {}).values(),
             record_refused=entry.record_refused,
@@ -115,6 +120,15 @@ class Cache:
             rivals=rivals,
             settings=self._settings,
         )
+
+    def _next_requests(self, schedule: KnownSchedule, jobs: Iterable[JobView]) -> Mapping[str, RunView]:
+        """Return the oldest requests, and those that have been started: decisions are about no more at a time."""
+        asked = self._requests.get((schedule.namespace, schedule.name), {})
+        if len(asked) <= REQUESTS_AT_ONCE:
+            return asked
+        oldest = nsmallest(REQUESTS_AT_ONCE, asked.values(), key=lambda run: (run.created_at, run.name))
+        started = (asked[job.run] for job in jobs if job.run in asked)
+        return {run.name: run for run in (*oldest, *started)}
 
     # Schedules
 

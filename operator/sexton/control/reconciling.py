@@ -28,8 +28,8 @@ STATUS_INTERVAL_SECONDS = 1.0
 FIRST_RETRY_SECONDS = 0.2
 LAST_RETRY_SECONDS = 10.0
 
-ROUNDS = 1000
-"""More rounds than any backlog of steps can take."""
+ROUNDS = 3000
+"""More rounds than any backlog of steps can take: a thousand runs may be queued one by one."""
 
 SAME_ROUNDS = 3
 """Who decides the same so many times in a row goes in circles: what is done does not show in what is known."""

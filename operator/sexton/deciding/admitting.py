@@ -16,7 +16,7 @@ from sexton.deciding.pending import QUEUED, REPLACING, waiting, waiting_for_quot
 from sexton.deciding.progress import handled, overruled, unrecorded
 from sexton.deciding.replacing import heir
 from sexton.deciding.requesting import QUEUE_FULL, RUN_IN_FLIGHT, refusal, requests, served
-from sexton.deciding.steps import RecordWaiting, StartJob, Step
+from sexton.deciding.steps import EndRun, RecordWaiting, StartJob, Step
 from sexton.deciding.view import RunView, View
 from sexton.deciding.windows import name_of, origin_of, record_missed, record_skipped
 
@@ -42,9 +42,8 @@ def admit(view: View, *, now: datetime) -> Admission:
     # One permit to start late is for one start.
     rest = view if again.late is None else replace(view, may_catch_up=False)
     first = _head(rest, over=over, now=now) or _occurrence(rest, now=now)
-    if not first.steps and (request := _request(view, now=now)) is not None:
-        first = replace(first, steps=(request,))
-    return Admission(steps=(*refused, *first.steps, *again.steps), late=again.late or first.late)
+    asked = () if first.steps else _requests(view, now=now)
+    return Admission(steps=(*refused, *first.steps, *asked, *again.steps), late=again.late or first.late)
 
 
 def _refusals(view: View, *, now: datetime) -> Iterator[Step]:
@@ -54,11 +53,14 @@ def _refusals(view: View, *, now: datetime) -> Iterator[Step]:
             yield end
 
 
-def _request(view: View, *, now: datetime) -> Step | None:
-    """Return the next step towards serving the oldest request that can be served."""
-    asked = (run for run in requests(view) if refusal(view, run, now=now) is None)
-    oldest = next(asked, None)
-    return served(view, oldest, now=now) if oldest is not None else None
+def _requests(view: View, *, now: datetime) -> Iterator[Step]:
+    """Yield the next steps towards serving requests, the oldest first: those that are skipped, and one more."""
+    for request in requests(view):
+        if refusal(view, request, now=now) is None:
+            step = served(view, request, now=now)
+            yield step
+            if not isinstance(step, EndRun):
+                return
 
 
 def _room_in_the_quota(view: View, *, over: frozenset[str]) -> Admission:
