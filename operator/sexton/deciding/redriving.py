@@ -18,14 +18,16 @@ def dead_letter(view: View, name: str) -> RunView | None:
 
 
 def redrive_in_flight(view: View, request: RunView) -> RunView | None:
-    """Return another run that has been accepted as a redrive of the same dead letter and whose chain goes on."""
+    """Return another run that has been accepted as a redrive in the same line and whose chain goes on.
+
+    All of a line is for one scheduled time, and success clears all of it, so one at a time is enough.
+    """
+    names = _joined(view, request.origin.redrive_of) if request.origin.redrive_of else set()
     return next(
         (
             run
             for run in view.runs.values()
-            if run.origin.redrive_of == request.origin.redrive_of
-            and not run.phase.ended
-            and run.phase is not Phase.REQUESTED
+            if run.origin.redrive_of in names and not run.phase.ended and run.phase is not Phase.REQUESTED
         ),
         None,
     )
@@ -35,13 +37,23 @@ def line(view: View, run: RunView) -> list[RunView]:
     """Return the dead letters that the success of a run clears: the one that it redrives, and all of that line."""
     if run.origin.redrive_of is None:
         return []
-    dead = [each for each in view.runs.values() if each.phase is Phase.DEAD_LETTERED]
-    names = {run.origin.redrive_of}
+    names = _joined(view, run.origin.redrive_of)
+    dead = (each for each in _dead(view) if each.name in names)
+    return sorted(dead, key=lambda each: each.name)
+
+
+def _joined(view: View, name: str) -> set[str]:
+    """Return the names that are joined with that of a dead letter, by who redrives whom."""
+    names, dead = {name}, _dead(view)
     while True:
         joined = {name for each in dead for name in _names(each) if not names.isdisjoint(_names(each))}
         if joined <= names:
-            return sorted((each for each in dead if each.name in names), key=lambda each: each.name)
+            return names
         names |= joined
+
+
+def _dead(view: View) -> list[RunView]:
+    return [each for each in view.runs.values() if each.phase is Phase.DEAD_LETTERED]
 
 
 def _names(run: RunView) -> set[str]:
