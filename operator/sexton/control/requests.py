@@ -38,20 +38,25 @@ class Requests:
         self._client = client
         self._clock = clock
         self._waiting: asyncio.Queue[Identity] = asyncio.Queue()
+        self._queued: set[Identity] = set()
+        """What is in the queue: thousands of requests for one Schedule are one entry."""
 
     def unclaimed(self, schedule: Identity) -> None:
         """Take in that there are requests for a Schedule that is not known."""
-        self._waiting.put_nowait(schedule)
+        if schedule not in self._queued:
+            self._queued.add(schedule)
+            self._waiting.put_nowait(schedule)
 
     async def run(self) -> None:
         """Answer what comes, until cancelled."""
         while True:
             schedule = await self._waiting.get()
+            self._queued.discard(schedule)
             try:
                 await self._look(schedule)
             except KubeError as error:
                 log.warning("requests for %s/%s can't be answered: %s", *schedule, error)
-                asyncio.get_running_loop().call_later(RETRY_SECONDS, self._waiting.put_nowait, schedule)
+                asyncio.get_running_loop().call_later(RETRY_SECONDS, self.unclaimed, schedule)
 
     async def _look(self, schedule: Identity) -> None:
         namespace, name = schedule
@@ -73,7 +78,7 @@ class Requests:
                 )
                 await self._client.patch(RUNS, namespace, name, body)
         except Conflict:
-            self._waiting.put_nowait(schedule)  # somebody has changed it meanwhile
+            self.unclaimed(schedule)  # somebody has changed it meanwhile
             return
         except NotFound:
             log.debug("request %s/%s is gone", namespace, name)

@@ -93,6 +93,17 @@ async def test_a_request_whose_schedule_goes_is_answered() -> None:
     assert asked.server.objects[THE_REQUEST]["status"]["reason"] == "ScheduleNotFound"
 
 
+async def test_many_for_one_schedule_have_it_looked_up_once() -> None:
+    asked = Asked()
+    for number in range(5):
+        made = request()
+        made["metadata"] |= {"name": f"by-hand-{number}", "uid": f"uid-{number}"}
+        asked.cache.run_seen(asked.server.put(RUNS, made))
+    await asked.works()
+    assert [name for verb, _, name in asked.server.requests if verb == "get"].count("nightly") == 1
+    assert list(asked.cache.requests()) == []
+
+
 FAULTS = [Conflict(StatusReport(code=409, reason="Conflict", message="changed")), Outage("down")]
 
 
