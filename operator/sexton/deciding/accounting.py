@@ -116,7 +116,7 @@ def _ended(view: View, run: RunView, *, gone: frozenset[str], now: datetime) -> 
 def followed(view: View) -> list[Followed]:
     """Return the failed attempts whose successor has a record."""
     pairs = ((run, successor_name(view, run)) for run in awaiting_retry(view))
-    return [Followed(run=run, successor=name) for run, name in pairs if name in view.runs]
+    return [Followed(run=run, successor=name) for run, name in pairs if view.has_record(name)]
 
 
 def _over(run: RunView, phase: Phase, end: JobEnd) -> Ended:

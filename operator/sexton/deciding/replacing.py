@@ -67,4 +67,4 @@ def _is_followed(view: View, run: RunView) -> bool:
     if run.phase is not Phase.AWAITING_RETRY:
         return False
     successor = successor_name(view, run)
-    return successor in view.runs or successor in view.jobs
+    return view.has_record(successor) or successor in view.jobs

@@ -92,7 +92,7 @@ def expired(view: View, run: RunView, *, now: datetime) -> bool:
     if run.next_attempt_time is None or deadline is None or not view.certain:
         return False
     successor = successor_name(view, run)
-    if successor in view.jobs or successor in view.runs:
+    if successor in view.jobs or view.has_record(successor):
         return False
     return (now - run.next_attempt_time) // timedelta(seconds=1) > deadline
 
@@ -109,7 +109,8 @@ def due_retries(view: View, *, now: datetime, cancelled: Collection[str]) -> Ite
             continue
         name = successor_name(view, run)
         due = run.next_attempt_time is None or run.next_attempt_time <= now
-        if due and name not in view.jobs and name not in view.runs and not expired(view, run, now=now):
+        started = name in view.jobs or view.has_record(name)
+        if due and not started and not expired(view, run, now=now):
             yield StartJob(name=name, run=name, origin=_next_attempt(run))
 
 

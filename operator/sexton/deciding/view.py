@@ -228,6 +228,11 @@ class View:
         run = self.runs.get(job.run)
         return run if run is not None and run.job_name == job.name else None
 
+    def has_record(self, name: str) -> bool:
+        """Tell whether an attempt has a record: both have the name that its Job has, or would have."""
+        run = self.runs.get(name)
+        return run is not None and run.job_name == name
+
     @property
     def suspended(self) -> bool:
         """Whether the user has suspended it."""

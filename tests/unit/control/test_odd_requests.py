@@ -13,7 +13,7 @@ from sexton.kube.resources import JOBS, RUNS
 from unit.control.api_server import Object
 from unit.control.objects import job_object
 from unit.control.test_executing import NAME_OF_IT, Operator
-from unit.deciding.views import NAME, at, origin_of
+from unit.deciding.views import NAME, at, name_of, origin_of
 
 UID_OF_IT = "uid-of-a-request"
 
@@ -89,6 +89,28 @@ async def test_a_request_with_the_name_of_an_occurrence_is_not_its_record(early:
     await operator.comes_to_rest()
     assert operator.stored(RUNS, NAME_OF_IT)["status"]["phase"] == "Running"
     assert operator.status["lastHandledTime"] == "2026-03-02T10:05:00Z"
+
+
+async def test_a_request_with_the_name_of_the_next_attempt_is_not_that() -> None:
+    """The name is easy to guess: that of the failed attempt, with another number."""
+    operator = Operator(now="10:05:00.25", concurrencyPolicy="Allow", retry={"initialDelay": "10s"})
+    await operator.comes_to_rest()
+    operator.clock.passes(5.0)
+    asked = operator.server.put(RUNS, request(name_of("10:05", attempt=2), created="10:05:04"))
+    operator.cache.run_seen(asked)
+    ended = job_object("10:05", version=900, uid="failed", ended="10:05:05", succeeded=False)
+    ended["metadata"]["uid"] = operator.stored(JOBS, NAME_OF_IT)["metadata"]["uid"]
+    operator.cache.job_seen(operator.server.put(JOBS, ended))
+    await operator.comes_to_rest()
+    assert operator.stored(RUNS, NAME_OF_IT)["status"]["phase"] == "AwaitingRetry"
+    operator.clock.passes(11.0)
+    for _ in range(3):
+        operator.reconciler._status_written.clear()
+        await operator.reconciles()
+    assert name_of("10:05", attempt=2) in operator.names(JOBS)
+    assert operator.stored(RUNS, NAME_OF_IT)["status"]["phase"] == "AwaitingRetry"
+    ready = next(each for each in operator.status["conditions"] if each["type"] == "Ready")
+    assert (ready["status"], ready["reason"]) == ("False", "RecordRefused")
 
 
 async def test_a_time_of_the_first_years_can_be_written_again() -> None:
