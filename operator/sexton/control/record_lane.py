@@ -133,7 +133,11 @@ class RecordLane:
         before = step.instead_of
         if before is not None:
             body = overruling_record(step, instead_of=before)
-            await self._patch_record(entry, before, body, step.job.origin)
+            try:
+                await self._patch_record(entry, before, body, step.job.origin)
+            except (Refused, QuotaExceeded, NamespaceTerminating) as error:
+                raise self._record_refused(entry, before.name, str(error)) from error
+            entry.record_refused = None
         else:
             schedule = entry.schedule
             body = running_record(step.job, schedule=schedule.name, uid=schedule.uid)

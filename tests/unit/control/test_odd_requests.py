@@ -12,7 +12,7 @@ from sexton.deciding.naming import manual_run_name
 from sexton.kube.resources import JOBS, RUNS
 from unit.control.api_server import Object
 from unit.control.objects import job_object
-from unit.control.test_executing import NAME_OF_IT, Operator
+from unit.control.test_executing import NAME_OF_IT, NO, Operator
 from unit.deciding.views import NAME, at, name_of, origin_of
 
 UID_OF_IT = "uid-of-a-request"
@@ -111,6 +111,23 @@ async def test_a_request_with_the_name_of_the_next_attempt_is_not_that() -> None
     assert operator.stored(RUNS, NAME_OF_IT)["status"]["phase"] == "AwaitingRetry"
     ready = next(each for each in operator.status["conditions"] if each["type"] == "Ready")
     assert (ready["status"], ready["reason"]) == ("False", "RecordRefused")
+
+
+async def test_a_request_that_may_not_be_changed_stops_the_schedule_and_says_so() -> None:
+    """Rule: a record that is refused for long: Ready=False, reason RecordRefused."""
+    operator = Operator(now="10:04:30")
+    operator.cache.run_seen(operator.server.put(RUNS, request()))
+    for _ in range(3):
+        operator.server.fails("patch", RUNS, NO)
+        operator.reconciler._status_written.clear()
+        await operator.reconciles()
+    ready = next(each for each in operator.status["conditions"] if each["type"] == "Ready")
+    assert (ready["status"], ready["reason"]) == ("False", "RecordRefused")
+    assert "denied by policy X" in ready["message"]
+    operator.server._faults.clear()
+    await operator.comes_to_rest()
+    ready = next(each for each in operator.status["conditions"] if each["type"] == "Ready")
+    assert ready["status"] == "True"
 
 
 async def test_a_time_of_the_first_years_can_be_written_again() -> None:
