@@ -5,8 +5,8 @@ from typing import Any
 
 from sexton.control.cache import Cache, Entry
 from sexton.control.jobs import owner_uid
-from sexton.deciding.requesting import INVALID_REQUEST
 from sexton.deciding.searching import beyond_the_cursor
+from sexton.deciding.view import INVALID_REQUEST
 from sexton.kube.client import KubeClient
 from sexton.kube.errors import NotFound
 from sexton.kube.resources import RUNS

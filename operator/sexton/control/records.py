@@ -15,7 +15,6 @@ from sexton.api.times import parse_instant, short_duration
 from sexton.control.jobs import Unreadable, annotations_of, labels_of, owner_reference
 from sexton.deciding import JobView, Origin, RunView, Window
 from sexton.deciding.naming import manual_run_name
-from sexton.deciding.requesting import INVALID_REQUEST
 from sexton.deciding.steps import (
     ClearDeadLetter,
     EndRun,
@@ -27,6 +26,7 @@ from sexton.deciding.steps import (
     StartJob,
     SupersedeRun,
 )
+from sexton.deciding.view import INVALID_REQUEST
 from sexton.kube.clock import Clock
 
 Object = dict[str, Any]
