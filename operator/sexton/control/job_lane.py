@@ -14,17 +14,21 @@ from sexton.control.events import EventPoster
 from sexton.control.jobs import annotations_of, build_job, owner_uid, whose
 from sexton.control.looking import Looker
 from sexton.control.record_lane import RecordLane
-from sexton.deciding.announcing import quota_exceeded
+from sexton.control.records import is_request
+from sexton.deciding.announcing import cannot_start_yet
 from sexton.deciding.pending import QUOTA_EXCEEDED
 from sexton.deciding.steps import DeleteJob, StartJob
 from sexton.kube.client import KubeClient
 from sexton.kube.clock import Clock
-from sexton.kube.errors import AlreadyExists, Conflict, NotFound, Outage, QuotaExceeded, Refused
+from sexton.kube.errors import AlreadyExists, Conflict, KubeError, NotFound, Outage, QuotaExceeded, Refused
 from sexton.kube.resources import JOBS, RUNS
 
 log = logging.getLogger(__name__)
 
 Object = dict[str, Any]
+
+START_DELAYED = "StartDelayed"
+"""The reason of the event on a fault of the API server that keeps a Job from being created."""
 
 
 class JobLane:
@@ -56,8 +60,11 @@ class JobLane:
         body = build_job(schedule.spec, step, schedule=schedule.name, uid=schedule.uid)
         try:
             created = await self._client.create(JOBS, schedule.namespace, body)
-        except Outage:
+        except Outage as error:
             entry.doubtful[step.name] = time.monotonic() + self._client.request_timeout_seconds
+            if error.answered:
+                # A broken webhook, for instance: nothing else would tell why nothing starts.
+                self._tell(entry, step, START_DELAYED, error)
             raise
         except AlreadyExists as error:
             live = await self._look.read(JOBS, schedule.namespace, step.name)
@@ -72,11 +79,14 @@ class JobLane:
             return
         except QuotaExceeded as error:
             if await self._records.pend(entry, step, reason=QUOTA_EXCEEDED, message=str(error)):
-                self._events.tell(schedule, quota_exceeded(step, str(error)))
+                self._tell(entry, step, QUOTA_EXCEEDED, error)
             raise
         entry.doubtful.pop(step.name, None)
         self._log_start(entry, step)
         self._cache.job_seen(created)
+
+    def _tell(self, entry: Entry, step: StartJob, reason: str, error: KubeError) -> None:
+        self._events.tell(entry.schedule, cannot_start_yet(step, reason=reason, message=str(error)))
 
     def _log_start(self, entry: Entry, step: StartJob) -> None:
         lag = (self._clock.now() - step.origin.scheduled_time).total_seconds()

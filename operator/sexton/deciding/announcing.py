@@ -111,12 +111,12 @@ def request_refused(request: RunView, reason: str, message: str) -> Announcement
     )
 
 
-def quota_exceeded(step: StartJob, message: str) -> Announcement:
-    """Announce that a run waits because a quota is full."""
+def cannot_start_yet(step: StartJob, *, reason: str, message: str) -> Announcement:
+    """Announce that a run can't start for now: a quota is full, or the API server has a fault."""
     when = format_instant(step.origin.scheduled_time)
     return Announcement(
         type=EventType.WARNING,
-        reason="QuotaExceeded",
+        reason=reason,
         message=f"run {step.run} for {when} can't start yet, and is tried again: {message}",
         key=step.run,
     )

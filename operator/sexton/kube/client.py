@@ -274,7 +274,11 @@ def _fault(response: aiohttp.ClientResponse, data: bytes) -> KubeError:
     if response.status in (UNAUTHORIZED, TOO_MANY_REQUESTS) or response.status >= SERVER_FAULT:
         wait = response.headers.get("Retry-After", "")
         seconds = float(wait) if wait.isdecimal() else None
-        return Outage(f"HTTP {response.status}: {message}", retry_after_seconds=seconds)
+        return Outage(
+            f"HTTP {response.status}: {message}",
+            retry_after_seconds=seconds,
+            answered=response.status >= SERVER_FAULT,
+        )
     return answer(StatusReport(code=response.status, reason=str(status.get("reason") or ""), message=message))
 
 

@@ -21,9 +21,13 @@ class Outage(KubeError):
     The request may have been carried out all the same, if the answer was what got lost.
     """
 
-    def __init__(self, message: str, *, retry_after_seconds: float | None = None) -> None:
+    def __init__(
+        self, message: str, *, retry_after_seconds: float | None = None, answered: bool = False
+    ) -> None:
         super().__init__(message)
         self.retry_after_seconds = retry_after_seconds
+        self.answered = answered
+        """Whether it is the server that says what is wrong, such as a webhook that it can't reach."""
 
 
 @dataclass(frozen=True, slots=True)

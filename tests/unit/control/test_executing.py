@@ -221,6 +221,17 @@ async def test_a_start_in_doubt_is_not_taken_for_missed_while_the_server_may_sti
     assert operator.stored(RUNS, NAME_OF_IT)["status"]["phase"] == "Missed"
 
 
+@pytest.mark.parametrize("answered", [True, False])
+async def test_a_fault_that_the_server_tells_of_is_told_to_the_user(answered: bool) -> None:
+    """kubernetes#93783: a broken webhook is ridden out, but not in silence; where there is no answer, nobody reads."""
+    operator = await Operator.at_rest()
+    fault = Outage("HTTP 500: failed calling webhook", answered=answered)
+    operator.server.fails("post", JOBS, fault)
+    with pytest.raises(Outage):
+        await operator.starts()
+    assert operator.events._queue.qsize() == int(answered)
+
+
 async def test_a_name_that_is_taken_by_the_same_job_is_a_success() -> None:
     """Rule: "already exists" is success only if it is ours, and then what it says is what happened."""
     operator = Operator()
