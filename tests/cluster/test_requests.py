@@ -1,46 +1,18 @@
 """Run now: ScheduleRuns that a person creates, under each policy; and redrives of dead letters."""
 
-import json
 from typing import Any
 
 import pytest
 
+from cluster.asking import ask, record, until_phase
 from cluster.ledger import created_jobs
-from cluster.world import Object, World, phases
+from cluster.world import World, phases
 
 pytestmark = pytest.mark.simulated_node
 
 NEVER = "0 0 1 1 *"
 HELD: dict[str, Any] = {"job": {"suspend": True}}
 FAILS: dict[str, Any] = {"command": "exit 3", "simulated": {"exit-code": "3"}}
-
-
-def ask(world: World, schedule: str, **spec: Any) -> str:
-    """Create a request as a person does, and return its name."""
-    request = {
-        "apiVersion": "sexton.dev/v1",
-        "kind": "ScheduleRun",
-        "metadata": {"generateName": f"{schedule}-now-", "namespace": world.namespace},
-        "spec": {"scheduleName": schedule, **spec},
-    }
-    created = world.cluster.kubectl(
-        "create", "--filename", "-", "--output", "json", stdin=json.dumps(request)
-    )
-    return str(json.loads(created)["metadata"]["name"])
-
-
-def record(world: World, name: str) -> Object:
-    """Return a record as it is."""
-    return world.cluster.get("sxr", name, "--namespace", world.namespace)
-
-
-def until_phase(world: World, name: str, phase: str) -> Object:
-    """Wait until a record is in a phase, and return it."""
-    found: Object = world.until(
-        f"{name} to be {phase}",
-        lambda: run if (run := record(world, name)).get("status", {}).get("phase") == phase else None,
-    )
-    return found
 
 
 def test_run_now(world: World) -> None:
@@ -184,3 +156,39 @@ def test_redrive(world: World) -> None:
         assert (run["status"]["phase"], run["status"]["reason"]) == ("Failed", "Redriven")
     world.until("the condition to clear", lambda: world.condition(name, "DeadLettered")["status"] == "False")
     assert world.status(name)["deadLetters"] == 0
+
+
+def test_runs_are_found_as_a_person_looks_for_them(world: World) -> None:
+    """By creation, by label, by Schedule and by phase; a request that nobody has answered by its Schedule too."""
+    waiting = ask(world, "fine")
+    assert _names(world, "--field-selector=spec.scheduleName=fine") == [waiting]
+    assert _names(world, "--field-selector=status.phase=Succeeded") == []
+    world.operator()
+    world.apply("fine", NEVER)
+    world.apply("failing", world.once_soon(), retry={"maxAttempts": 1}, **FAILS)
+    until_phase(world, waiting, "Succeeded")
+    second = ask(world, "fine")
+    until_phase(world, second, "Succeeded")
+    dead = world.until("the failure", lambda: _names(world, "--field-selector=status.phase=DeadLettered"))
+    fine = [waiting, second]
+    expected = {
+        "--selector=sexton.dev/schedule=fine": fine,
+        "--selector=sexton.dev/trigger=Manual": fine,
+        "--selector=sexton.dev/trigger!=Manual,sexton.dev/schedule in (fine, failing)": dead,
+        "--field-selector=spec.scheduleName=fine": fine,
+        "--field-selector=status.phase=Succeeded": fine,
+        "--field-selector=status.phase!=Succeeded": dead,
+        "--field-selector=spec.scheduleName=fine,status.phase=DeadLettered": [],
+    }
+    for option, names in expected.items():
+        assert sorted(_names(world, option)) == sorted(names), option
+    in_order = _names(world, "--sort-by=.metadata.creationTimestamp")
+    created = [record(world, name)["metadata"]["creationTimestamp"] for name in in_order]
+    assert (len(created), created) == (3, sorted(created))
+    jobs = world.kubectl("get", "jobs", "--selector=sexton.dev/schedule=fine", "--output=name").split()
+    assert len(jobs) == 2
+
+
+def _names(world: World, option: str) -> list[str]:
+    rows = world.kubectl("get", "sxr", option, "--no-headers").splitlines()
+    return [row.split()[0] for row in rows]
