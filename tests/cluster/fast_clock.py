@@ -24,6 +24,10 @@ class FastClock:
     speed: float
     steps: Path | None = None
     """A file with the seconds by which somebody has set the clock forward (negative: back), read all the time."""
+    leapt_at: datetime | None = None
+    """The real instant at which a long time has passed at once, for the API server as well as for us."""
+    leap: timedelta = timedelta(0)
+    """How long that was."""
 
     def now(self) -> datetime:
         """Return the instant that this clock shows."""
@@ -54,6 +58,8 @@ class FastClock:
 
     def real(self, instant: datetime) -> datetime:
         """Return the real instant at which this clock shows another."""
+        if self.leapt_at is not None and instant >= self._mapped(self.leapt_at):
+            instant -= self.leap
         return self.origin + (instant - self.begins) / self.speed
 
     def _stepped(self) -> timedelta:
@@ -62,4 +68,5 @@ class FastClock:
         return timedelta(seconds=float(self.steps.read_text() or 0))
 
     def _mapped(self, instant: datetime) -> datetime:
-        return self.begins + (instant - self.origin) * self.speed
+        mapped = self.begins + (instant - self.origin) * self.speed
+        return mapped + self.leap if self.leapt_at is not None and instant >= self.leapt_at else mapped

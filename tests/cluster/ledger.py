@@ -32,6 +32,8 @@ def creations(cluster: ClusterAccess, namespace: str) -> list[tuple[Attempt, dat
         target, code = entry.get("objectRef", {}), entry.get("responseStatus", {}).get("code")
         if target.get("resource") != "jobs" or target.get("namespace") != namespace:
             continue
+        if "dryRun=" in entry["requestURI"]:
+            continue
         if entry["verb"] == "create":
             metadata = entry["requestObject"]["metadata"]
             creation = (_attempt(metadata), moment(entry["requestReceivedTimestamp"]))

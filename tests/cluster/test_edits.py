@@ -18,7 +18,7 @@ def spec(**fields: Any) -> str:
 
 @pytest.mark.parametrize("running", [True, False], ids=["while it runs", "while no operator runs"])
 def test_an_edit_never_fires_for_the_past(world: World, running: bool) -> None:
-    """k/k#63371: what the new expression would have fired before the edit is not due, whoever sees the edit when."""
+    """kubernetes#63371, #65457: what the new times would have been before the edit is not due, whoever sees it when."""
     operator = world.operator()
     name = world.apply("edited", "0 0 1 1 *")
     world.until("its status", lambda: world.status(name).get("observedTiming"))

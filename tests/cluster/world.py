@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from cluster.fast_clock import FastClock
+from cluster.fast_clock import JUST_NOW, FastClock
 from cluster.ledger import moment
 from cluster.manifests import schedule
 from cluster.operators import OperatorFactory, OperatorProcess, Setup
@@ -102,6 +102,17 @@ class World:
         """Wait until this world's clock shows an instant."""
         seconds = (instant - self.clock.now()).total_seconds() / self.clock.speed
         wait_for(f"{instant}", lambda: self.clock.now() >= instant, seconds + 5)
+
+    def leap(self, to: datetime) -> None:
+        """Let a long time pass at once, in which no operator runs.
+
+        What was written before is told from what comes after by the server's times, which have whole real seconds:
+        first as much real time passes as makes the difference clear.
+        """
+        self.until_now_is(self.clock.now() + self.clock.speed * (JUST_NOW + timedelta(seconds=1)))
+        at = datetime.now(UTC).replace(microsecond=0)
+        self.clock = replace(self.clock, leapt_at=at, leap=to - self.clock.now())
+        self.setup = replace(self.setup, clock=self.clock)
 
     def until_fired(self, name: str, times: int = 1) -> None:
         """Wait until a Schedule has fired so many times since its creation."""
