@@ -1,14 +1,12 @@
 """What people report about other schedulers, one test a report, named after what must not happen: Jobs and records.
 
-What is about the times that run is in `test_reports_on_times`.
+What is about the times that run is in `test_reports_on_times`, what about pods that don't in `test_reports_on_pods`.
 """
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -18,6 +16,8 @@ from cluster.ledger import created_jobs, moment
 from cluster.operators import short_lived_names
 from cluster.world import Object, World, instants, phases
 from cluster_tools.errors import CommandError
+
+pytestmark = pytest.mark.simulated_node
 
 NEVER = "0 0 1 1 *"
 HELD: dict[str, Any] = {"job": {"suspend": True}}
@@ -101,42 +101,6 @@ def test_a_broken_webhook_neither_blocks_a_schedule_for_ever_nor_lets_jobs_pile_
     status = world.status(name)
     assert (status["counters"]["failed"], status["counters"]["deadLettered"]) == (0, 0)
     assert max(created_jobs(world.cluster, world.namespace).values()) == 1
-
-
-CANNOT_START = [
-    pytest.param({"nodeSelector": {"nowhere": "true"}}, id="no node for it"),
-    pytest.param({"image": "nowhere.example.com/none:1"}, id="no image", marks=pytest.mark.real_node),
-]
-
-
-@pytest.mark.parametrize("fault", CANNOT_START)
-def test_a_pod_that_cannot_start_does_not_block_its_schedule_nor_let_jobs_pile_up(
-    world: World, fault: dict[str, Any]
-) -> None:
-    """kubernetes#58384: Jobs piled up. Here one is in flight until its activeDeadlineSeconds; then comes the next."""
-    world.operator()
-    name = world.apply(
-        "hindered",
-        suspend=True,
-        retry={"maxAttempts": 1},
-        failedJobsHistoryLimit=10,
-        job={"activeDeadlineSeconds": 4},
-    )
-    pod = world.schedule(name)["spec"]["jobTemplate"]["spec"]["template"]["spec"]
-    (pod["containers"][0] if "image" in fault else pod).update(fault)
-    spec = {"suspend": False, "jobTemplate": {"spec": {"template": {"spec": pod}}}}
-    world.patch(name, json.dumps({"spec": spec}))
-    world.until("three tries", lambda: len(world.jobs(name)) >= 3)
-    jobs = world.jobs(name)
-    for before, after in pairwise(jobs):
-        (failed,) = (each for each in before["status"]["conditions"] if each["type"] == "Failed")
-        assert failed["reason"] == "DeadlineExceeded"
-        assert failed["lastTransitionTime"] <= after["metadata"]["creationTimestamp"]
-    dead = record(world, jobs[0]["metadata"]["name"])
-    assert (dead["status"]["phase"], dead["status"]["reason"]) == ("DeadLettered", "DeadlineExceeded")
-    skipped = next(run for run in world.runs(name) if run["status"]["phase"] == "Skipped")
-    assert skipped["status"]["blockedBy"] == jobs[0]["metadata"]["name"]
-    world.until("the condition", lambda: world.condition(name, "DeadLettered").get("status") == "True")
 
 
 def test_a_run_that_was_skipped_does_not_start_after_all(world: World) -> None:

@@ -22,6 +22,8 @@ from cluster.world import SPEED, World, instants, phases
 from cluster_tools.waiting import wait_for
 from sexton.deciding import Settings
 
+pytestmark = pytest.mark.simulated_node
+
 HELD: dict[str, Any] = {"job": {"suspend": True}}
 MINUTE = timedelta(minutes=1)
 FAST = 1200.0

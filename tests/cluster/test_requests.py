@@ -163,8 +163,8 @@ def test_runs_are_found_as_a_person_looks_for_them(world: World) -> None:
     waiting = ask(world, "fine")
     assert _names(world, "--field-selector=spec.scheduleName=fine") == [waiting]
     assert _names(world, "--field-selector=status.phase=Succeeded") == []
-    world.operator()
     world.apply("fine", NEVER)
+    world.operator()
     world.apply("failing", world.once_soon(), retry={"maxAttempts": 1}, **FAILS)
     until_phase(world, waiting, "Succeeded")
     second = ask(world, "fine")

@@ -11,12 +11,16 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from cluster.asking import ask, record, until_phase
 from cluster.conftest import Report
 from cluster.ledger import created_jobs
 from cluster.operators import OperatorProcess
 from cluster.world import Object, World, phases
 from sexton.deciding import Settings
+
+pytestmark = pytest.mark.simulated_node
 
 NEVER = "0 0 1 1 *"
 FAILS: dict[str, Any] = {
