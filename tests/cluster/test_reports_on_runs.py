@@ -37,9 +37,7 @@ def test_a_full_quota_does_not_keep_old_jobs_from_being_pruned(world: World) -> 
     world.kubectl("create", "quota", "one", "--hard=count/jobs.batch=1")
     world.until(
         "the quota to count",
-        lambda: (
-            world.cluster.get("quota", "one", "--namespace", world.namespace).get("status", {}).get("used")
-        ),
+        lambda: "used" in world.cluster.get("quota", "one", "--namespace", world.namespace).get("status", {}),
     )
     name = world.apply("crowded", successfulJobsHistoryLimit=0)
     world.until("a run that has no room", lambda: "QuotaExceeded" in dict(world.events(name)))

@@ -169,7 +169,8 @@ def test_runs_are_found_as_a_person_looks_for_them(world: World) -> None:
     until_phase(world, waiting, "Succeeded")
     second = ask(world, "fine")
     until_phase(world, second, "Succeeded")
-    dead = world.until("the failure", lambda: _names(world, "--field-selector=status.phase=DeadLettered"))
+    found = "--field-selector=status.phase=DeadLettered"
+    dead = world.until("the failure", lambda: _names(world, found) or None)
     fine = [waiting, second]
     expected = {
         "--selector=sexton.dev/schedule=fine": fine,
