@@ -14,7 +14,6 @@ from sexton.control.events import EventPoster
 from sexton.control.jobs import annotations_of, build_job, owner_uid, whose
 from sexton.control.looking import Looker
 from sexton.control.record_lane import RecordLane
-from sexton.control.records import is_request
 from sexton.deciding.announcing import cannot_start_yet
 from sexton.deciding.pending import QUOTA_EXCEEDED
 from sexton.deciding.steps import DeleteJob, StartJob
