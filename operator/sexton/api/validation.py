@@ -7,6 +7,7 @@ server, and since an object may be older than a rule.
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -149,9 +150,8 @@ def _without_nulls(value: Any) -> Any:  # noqa: ANN401 - any JSON
 def _timing_faults(obj: Mapping[str, Any], spec: Mapping[str, Any], *, faulty: set[str]) -> Iterator[Fault]:
     if "spec.schedule" not in faulty:
         try:
-            expression = Expression.parse(spec["schedule"], hash_key=_hash_key(obj))
-            # Whether two day fields ever meet depends on how they combine, and on no zone.
-            Recurrence(expression, load_zone(_UTC), day_matching=_day_matching(spec))
+            text = spec["schedule"]
+            _judge(text, _hash_key(obj) if "H" in text.upper() else "", _day_matching(spec))
         except TimingError as error:
             yield Fault("spec.schedule", error.detail)
     zone = spec.get("timeZone")
@@ -160,6 +160,13 @@ def _timing_faults(obj: Mapping[str, Any], spec: Mapping[str, Any], *, faulty: s
             load_zone(zone)
         except TimingError as error:
             yield Fault("spec.timeZone", error.detail)
+
+
+@lru_cache(maxsize=1000)
+def _judge(expression: str, key: str, day_matching: DayMatching) -> None:
+    """Raise what is wrong with an expression; many Schedules say the same, and what is right is judged once."""
+    # Whether two day fields ever meet depends on how they combine, and on no zone.
+    Recurrence(Expression.parse(expression, hash_key=key), load_zone(_UTC), day_matching=day_matching)
 
 
 def _hash_key(obj: Mapping[str, Any]) -> str:
