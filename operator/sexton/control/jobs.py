@@ -3,6 +3,7 @@
 import copy
 import re
 from datetime import datetime, timedelta
+from sys import intern
 from typing import Any, TypeGuard
 
 from sexton.api import meta
@@ -96,8 +97,9 @@ def origin_of(annotations: dict[str, str]) -> Origin:
         trigger=Trigger(trigger) if trigger in set(Trigger) else first if attempt == 1 else Trigger.RETRY,
         caught_up=annotations.get(meta.CAUGHT_UP_ANNOTATION) == "true",
         manual=manual,
-        expression=annotations.get(meta.EXPRESSION_ANNOTATION, ""),
-        time_zone=annotations.get(meta.TIME_ZONE_ANNOTATION, ""),
+        # The same words in every Job of a Schedule, and there are many Jobs.
+        expression=intern(annotations.get(meta.EXPRESSION_ANNOTATION, "")),
+        time_zone=intern(annotations.get(meta.TIME_ZONE_ANNOTATION, "")),
         delivery_id=annotations.get(meta.DELIVERY_ID_ANNOTATION),
         redrive_of=annotations.get(meta.REDRIVE_OF_ANNOTATION),
     )
@@ -204,7 +206,7 @@ def _end(obj: Object, *, clock: Clock) -> JobEnd | None:
             return JobEnd(
                 succeeded=succeeded,
                 at=_sharpened(written or condition["lastTransitionTime"], clock=clock),
-                reason=_word(condition.get("reason") or ""),
+                reason=intern(_word(condition.get("reason") or "")),
                 message=condition.get("message") or "",
             )
     return None

@@ -27,7 +27,7 @@ TIMING_FIELDS = ("schedule", "timeZone", "dayMatching", "dst.skipped", "dst.repe
 """The fields of a spec whose edit moves the floor."""
 
 
-OPEN_AT_ONCE = 1500
+OPEN_AT_ONCE = 1000
 """How many Schedules are kept as read: about 35 KB each, packed less than 2 KB."""
 
 
@@ -177,6 +177,8 @@ def _read_status(status: Object) -> ScheduleStatus:
 def _timetable(timing: ObservedTiming | None, *, namespace: str, name: str) -> Recurrence | None:
     if timing is None:
         return None
+    if "H" not in timing.schedule.upper():
+        namespace = name = ""  # only H draws on them: all the others that say the same share one
     try:
         return _compiled(timing.model_copy(update={"suspend": False}), namespace, name)
     except TimingError:
