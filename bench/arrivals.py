@@ -11,12 +11,15 @@ import re
 import ssl
 import threading
 import time
+from contextlib import suppress
+from socket import SHUT_RDWR
 from typing import Self
 
 from cluster_tools import Cluster
 from cluster_tools.users import ADMIN
 
 TIMEOUT_SECONDS = 3600
+WAKING_SECONDS = 0.2
 ADDED = b'{"type":"ADDED"'
 VERSION = re.compile(rb'"resourceVersion":"(\d+)"')
 
@@ -45,9 +48,11 @@ class Arrivals:
 
     def __exit__(self, *_: object) -> None:
         self._stopping = True
-        if self._connection.sock is not None:
-            self._connection.sock.shutdown(2)  # wakes the thread
-        self._thread.join()
+        while self._thread.is_alive():
+            with suppress(OSError):  # it is being replaced by another connection, which is ended next
+                if self._connection.sock is not None:
+                    self._connection.sock.shutdown(SHUT_RDWR)  # wakes the thread
+            self._thread.join(timeout=WAKING_SECONDS)
         self._connection.close()
 
     def _ask(self, path: str) -> http.client.HTTPResponse:
@@ -69,7 +74,7 @@ class Arrivals:
                         self._take(line, received=time.time())
                 self._connection.close()
                 events = self._watch()
-        except (OSError, http.client.HTTPException):
+        except (OSError, ValueError, http.client.HTTPException):  # ValueError: ended while it was read
             if not self._stopping:
                 raise
 
