@@ -10,6 +10,7 @@ from cluster.fast_clock import FastClock
 from cluster.operators import OperatorFactory, Setup
 from cluster.world import SPEED, World
 from cluster_tools.access import ClusterAccess
+from cluster_tools.cluster import Cluster, ClusterOptions
 
 Report = Callable[[str], None]
 
@@ -27,6 +28,18 @@ def sexton_cluster(cluster: ClusterAccess) -> ClusterAccess:
     """Return the session's cluster with Sexton's definitions installed."""
     install_definitions(cluster)
     return cluster
+
+
+@pytest.fixture(scope="session")
+def kwok_cluster(request: pytest.FixtureRequest) -> Iterator[ClusterAccess]:
+    """Yield a cluster whose pods are simulated, for tests that start more of them than could really run so fast."""
+    if request.config.getoption("--cluster-node") == "kwok":
+        yield request.getfixturevalue("sexton_cluster")
+        return
+    with Cluster.start(ClusterOptions(node="kwok")) as cluster:
+        install_definitions(cluster)
+        yield cluster
+        cluster.keep_logs = request.session.testsfailed > 0
 
 
 @pytest.fixture

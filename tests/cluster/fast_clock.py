@@ -6,8 +6,9 @@ older is mapped from its scale to ours. So the check of the clocks still fails w
 """
 
 import asyncio
+import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -23,20 +24,25 @@ class FastClock:
     begins: datetime
     speed: float
     steps: Path | None = None
-    """A file with the seconds by which somebody has set the clock forward (negative: back), read all the time."""
-    leapt_at: datetime | None = None
-    """The real instant at which a long time has passed at once, for the API server as well as for us."""
-    leap: timedelta = timedelta(0)
-    """How long that was."""
+    """A file with what has been done to the clocks, read all the time: every process has a copy of this one."""
 
     def now(self) -> datetime:
         """Return the instant that this clock shows."""
-        return self._mapped(datetime.now(UTC)) + self._stepped()
+        steps = self._steps()
+        return self._mapped(datetime.now(UTC), steps) + timedelta(seconds=steps.ours)
 
     def step(self, by: timedelta) -> None:
-        """Set the clock, of which every process has a copy, to where it would be without steps and this one."""
-        assert self.steps is not None
-        self.steps.write_text(str(by.total_seconds()))
+        """Set the clock to where it would be without steps and this one; the API server's stays as it is."""
+        self._write(replace(self._steps(), ours=by.total_seconds()))
+
+    def step_both(self, by: timedelta) -> None:
+        """Have the API server's clock and this one stepped for good; what either wrote before stays as it is.
+
+        What this clock was stepped by alone is over: both show the same again.
+        """
+        steps = self._steps()
+        common = (*steps.common, (datetime.now(UTC).timestamp(), by.total_seconds()))
+        self._write(Steps(ours=0.0, common=common))
 
     def from_server(self, instant: datetime) -> datetime:
         """Return on this clock's scale an instant that the API server wrote."""
@@ -57,16 +63,33 @@ class FastClock:
         await asyncio.sleep(seconds)
 
     def real(self, instant: datetime) -> datetime:
-        """Return the real instant at which this clock shows another."""
-        if self.leapt_at is not None and instant >= self._mapped(self.leapt_at):
-            instant -= self.leap
+        """Return the real instant at which this clock shows another, if nobody steps it."""
         return self.origin + (instant - self.begins) / self.speed
 
-    def _stepped(self) -> timedelta:
-        if self.steps is None:
-            return timedelta(0)
-        return timedelta(seconds=float(self.steps.read_text() or 0))
+    def _steps(self) -> "Steps":
+        if self.steps is None or not (text := self.steps.read_text()):
+            return Steps()
+        ours, common = json.loads(text)
+        return Steps(ours=ours, common=tuple((at, by) for at, by in common))
 
-    def _mapped(self, instant: datetime) -> datetime:
-        mapped = self.begins + (instant - self.origin) * self.speed
-        return mapped + self.leap if self.leapt_at is not None and instant >= self.leapt_at else mapped
+    def _write(self, steps: "Steps") -> None:
+        assert self.steps is not None
+        new = self.steps.with_suffix(".new")
+        new.write_text(json.dumps([steps.ours, steps.common]))
+        new.replace(self.steps)  # at once: somebody reads it right now
+
+    def _mapped(self, instant: datetime, steps: "Steps | None" = None) -> datetime:
+        """Return what the API server's clock would show at a real instant, if it ran as fast as this one."""
+        real = instant.timestamp()
+        stepped = sum(by for at, by in (steps or self._steps()).common if at <= real)
+        return self.begins + (instant - self.origin) * self.speed + timedelta(seconds=stepped)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steps:
+    """What has been done to the clocks."""
+
+    ours: float = 0.0
+    """Seconds by which the operator's clock alone is ahead (negative: behind)."""
+    common: tuple[tuple[float, float], ...] = ()
+    """Real instants at which both clocks were set forward (negative: back), in seconds since 1970, and by how much."""

@@ -4,9 +4,9 @@ Doubles are counted in the audit log as creations of Jobs, since the cluster's s
 that was deleted in between.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,37 +17,56 @@ Attempt = tuple[str, str, str]
 """UID of the Schedule, scheduled time, attempt."""
 
 OK, CREATED, UNANSWERED = 200, 201, 504
+SCHEDULED_TIME = "sexton.dev/scheduled-time"
 
 
 def creations(cluster: ClusterAccess, namespace: str) -> list[tuple[Attempt, datetime]]:
-    """Return every creation of a Job in a namespace, with the instant at which the request came in.
+    """Return every creation of a Job in a namespace, with the instant at which the request came in."""
+    return all_creations(cluster).get(namespace, [])
+
+
+def all_creations(cluster: ClusterAccess) -> dict[str, list[tuple[Attempt, datetime]]]:
+    """Return the creations of Jobs of Schedules by namespace: the log is long, and is read once for all of them.
 
     A request whose client died before the answer is logged with 504 though it may have been carried out: it counts
     if nothing else created a Job that was there.
     """
-    found: list[tuple[Attempt, datetime]] = []
-    unanswered: dict[str, tuple[Attempt, datetime]] = {}
-    existing: set[str] = set()
+    books: defaultdict[str, _Book] = defaultdict(_Book)
     for entry in cluster.audit_entries():
-        target, code = entry.get("objectRef", {}), entry.get("responseStatus", {}).get("code")
-        if target.get("resource") != "jobs" or target.get("namespace") != namespace:
-            continue
-        if "dryRun=" in entry["requestURI"]:
-            continue
+        target = entry.get("objectRef", {})
+        if target.get("resource") == "jobs" and "namespace" in target:
+            books[target["namespace"]].enter(entry)
+    return {namespace: book.found for namespace, book in books.items()}
+
+
+@dataclass(slots=True)
+class _Book:
+    """What the audit log says of the Jobs of one namespace."""
+
+    found: list[tuple[Attempt, datetime]] = field(default_factory=list)
+    unanswered: dict[str, tuple[Attempt, datetime]] = field(default_factory=dict)
+    existing: set[str] = field(default_factory=set)
+
+    def enter(self, entry: Object) -> None:
+        """Take in one entry."""
+        target, code = entry["objectRef"], entry.get("responseStatus", {}).get("code")
         if entry["verb"] == "create":
             metadata = entry["requestObject"]["metadata"]
+            if SCHEDULED_TIME not in (metadata.get("annotations") or {}):
+                return  # somebody else's
             creation = (_attempt(metadata), moment(entry["requestReceivedTimestamp"]))
             if code == CREATED:
-                found.append(creation)
-                existing.add(metadata["name"])
+                self.found.append(creation)
+                self.existing.add(metadata["name"])
             elif code == UNANSWERED:
-                unanswered.setdefault(metadata["name"], creation)
-        elif (name := target.get("name")) not in existing and name in unanswered and code == OK:
-            found.append(unanswered.pop(name))  # somebody has read, changed or deleted it: it was there
-            existing.add(name)
+                self.unanswered.setdefault(metadata["name"], creation)
+        elif (name := target.get("name")) not in self.existing and name in self.unanswered and code == OK:
+            self.found.append(
+                self.unanswered.pop(name)
+            )  # somebody has read, changed or deleted it: it was there
+            self.existing.add(name)
         if entry["verb"] == "delete" and code == OK:
-            existing.discard(target["name"])
-    return found
+            self.existing.discard(target["name"])
 
 
 def created_jobs(cluster: ClusterAccess, namespace: str) -> Counter[Attempt]:
@@ -59,7 +78,7 @@ def _attempt(metadata: Object) -> Attempt:
     annotations = metadata["annotations"]
     return (
         metadata["ownerReferences"][0]["uid"],
-        annotations["sexton.dev/scheduled-time"],
+        annotations[SCHEDULED_TIME],
         annotations["sexton.dev/attempt"],
     )
 
