@@ -32,7 +32,7 @@ def all_creations(cluster: ClusterAccess) -> dict[str, list[tuple[Attempt, datet
     if nothing else created a Job that was there.
     """
     books: defaultdict[str, _Book] = defaultdict(_Book)
-    for entry in cluster.audit_entries():
+    for entry in cluster.audit_entries(containing='"resource":"jobs"'):
         target = entry.get("objectRef", {})
         if target.get("resource") == "jobs" and "namespace" in target:
             books[target["namespace"]].enter(entry)

@@ -35,6 +35,7 @@ class Setup:
     settings: Settings = field(default_factory=Settings)
     relist_seconds: float = 300.0
     workers: int = 64
+    health_address: str | None = None
 
 
 class OperatorProcess:
@@ -116,6 +117,7 @@ def _main(kubeconfig: str, namespace: str, setup: Setup, log: Path | None) -> No
         kubeconfig=kubeconfig,
         namespaces=(namespace,),
         workers=setup.workers,
+        health_address=setup.health_address,
         pace=Pace(relist=setup.relist_seconds),
         settings=setup.settings,
     )

@@ -82,8 +82,8 @@ class ClusterAccess(ABC):
         """Return the bearer token of one of the cluster's users."""
         raise self._refused("token_for", user)
 
-    def audit_entries(self) -> Iterator[dict[str, Any]]:
-        """Yield the API server's audit log as it is now."""
+    def audit_entries(self, containing: str = "") -> Iterator[dict[str, Any]]:
+        """Yield the API server's audit log as it is now; of the entries only those whose JSON contains a text."""
         raise self._refused("audit_entries")
 
     def load_image(self, tar: Path) -> None:

@@ -152,9 +152,9 @@ class Cluster(ClusterAccess):
         """Return the bearer token of one of the cluster's users."""
         return self._control_plane.accounts.token(user)
 
-    def audit_entries(self) -> Iterator[dict[str, Any]]:
-        """Yield the API server's audit log as it is now."""
-        return read_audit_log(self.audit_log)
+    def audit_entries(self, containing: str = "") -> Iterator[dict[str, Any]]:
+        """Yield the API server's audit log as it is now; of the entries only those whose JSON contains a text."""
+        return read_audit_log(self.audit_log, containing.encode())
 
     def load_image(self, tar: Path) -> None:
         """Load a docker or OCI archive into the node, for pods with `imagePullPolicy: Never`."""

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from cluster.accounts import Books, Life, Object, Verdict, lives
 from cluster.direct_world import DirectWorld, new_namespace
 from cluster.fast_clock import FastClock
 from cluster.faulty.interrupting import Interruption, at, drop_answer, kill_after, kill_before
 from cluster.faulty.proxy import Proxies
 from cluster.faulty.writes import Point, Write
 from cluster.keeping import Keeper
-from cluster.kill_matrix.accounts import Books, Life, Object, Verdict, lives
 from cluster.kill_matrix.acts import ACTS, Due, finish
 from cluster.ledger import Attempt
 from cluster.operators import OperatorFactory, Setup, short_lived_names
@@ -82,18 +82,16 @@ class Played:
         created, known = list(creations), lives(self.writes)
         for name, schedule in self.schedules.items() if not self.failure else ():
             uid = schedule["metadata"]["uid"]
-            verdict = Books(
-                schedule=schedule,
-                due=self.due[name],
-                records=_of(known, name),
-                kept_records=[run for run in self.records if run["spec"]["scheduleName"] == name],
-                kept_jobs=[job for job in self.jobs if _owner(job) == uid],
-                creations=[attempt for attempt in created if attempt[0] == uid],
-            ).verdict()
-            found.doubles += verdict.doubles
-            found.losses += verdict.losses
-            found.stuck += verdict.stuck
-            found.miscounts += verdict.miscounts
+            found.add(
+                Books(
+                    schedule=schedule,
+                    due=self.due[name],
+                    records=_of(known, name),
+                    kept_records=[run for run in self.records if run["spec"]["scheduleName"] == name],
+                    kept_jobs=[job for job in self.jobs if _owner(job) == uid],
+                    creations=[attempt for attempt in created if attempt[0] == uid],
+                ).verdict()
+            )
         return found
 
 

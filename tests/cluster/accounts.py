@@ -1,7 +1,7 @@
 """What became of the occurrences of a Schedule, by three books that must agree.
 
-The audit log says which Jobs were created. What passed through the proxy says what every record ever said, also of
-those that were deleted since. The status has the counters.
+The audit log says which Jobs were created. The records say what became of each; of those that were deleted since, what
+passed through a proxy says it. The status has the counters.
 """
 
 from collections import Counter
@@ -27,6 +27,14 @@ class Life:
     phases: set[str] = field(default_factory=set)
 
 
+def kept(records: Iterable[Object]) -> dict[str, Life]:
+    """Return the records that are there, by UID."""
+    return {
+        record["metadata"]["uid"]: Life(record, {record.get("status", {}).get("phase", "")})
+        for record in records
+    }
+
+
 def lives(writes: Iterable[Write]) -> dict[str, Life]:
     """Return the records that an operator wrote, by UID."""
     found: dict[str, Life] = {}
@@ -49,6 +57,13 @@ class Verdict:
     losses: list[str] = field(default_factory=list)
     stuck: list[str] = field(default_factory=list)
     miscounts: list[str] = field(default_factory=list)
+
+    def add(self, other: "Verdict") -> None:
+        """Take in what is wrong elsewhere."""
+        self.doubles += other.doubles
+        self.losses += other.losses
+        self.stuck += other.stuck
+        self.miscounts += other.miscounts
 
     def __bool__(self) -> bool:
         return bool(self.doubles or self.losses or self.stuck or self.miscounts)
