@@ -55,6 +55,8 @@ class Verdict:
 
     doubles: list[str] = field(default_factory=list)
     losses: list[str] = field(default_factory=list)
+    repeats: list[str] = field(default_factory=list)
+    """What is on record more than once, or with a count that is not true."""
     stuck: list[str] = field(default_factory=list)
     miscounts: list[str] = field(default_factory=list)
 
@@ -62,14 +64,15 @@ class Verdict:
         """Take in what is wrong elsewhere."""
         self.doubles += other.doubles
         self.losses += other.losses
+        self.repeats += other.repeats
         self.stuck += other.stuck
         self.miscounts += other.miscounts
 
     def __bool__(self) -> bool:
-        return bool(self.doubles or self.losses or self.stuck or self.miscounts)
+        return bool(self.doubles or self.losses or self.repeats or self.stuck or self.miscounts)
 
     def __str__(self) -> str:
-        return "; ".join([*self.doubles, *self.losses, *self.stuck, *self.miscounts])
+        return "; ".join([*self.doubles, *self.losses, *self.repeats, *self.stuck, *self.miscounts])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,8 +89,13 @@ class Books:
 
     def verdict(self) -> Verdict:
         """Compare the books."""
+        misplaced = self._misplaced()
         return Verdict(
-            doubles=self._doubles(), losses=self._losses(), stuck=self._stuck(), miscounts=self._miscounts()
+            doubles=self._doubles(),
+            losses=[fault for fault in misplaced if fault.endswith("accounted for 0 times")],
+            repeats=[fault for fault in misplaced if not fault.endswith("accounted for 0 times")],
+            stuck=self._stuck(),
+            miscounts=self._miscounts(),
         )
 
     @property
@@ -101,7 +109,7 @@ class Books:
             if count > 1
         ]
 
-    def _losses(self) -> list[str]:
+    def _misplaced(self) -> list[str]:
         scheduled = [
             life.newest for life in self.records.values() if not life.newest["spec"].get("manual", False)
         ]
@@ -121,7 +129,7 @@ class Books:
         for key in ("inFlight", "waiting"):
             if status.get(key):
                 faults.append(f"{key} is {status[key]}")
-        # Its last write was that of a pause, which keeps only what is still needed.
+        # It was written once more after the last end, which keeps only what is still needed.
         if status.get("uncounted"):
             faults.append(f"the notes {status['uncounted']} are left over")
         return [f"{self._name}: {fault}" for fault in faults]

@@ -36,7 +36,9 @@ def kwok_cluster(request: pytest.FixtureRequest) -> Iterator[ClusterAccess]:
     if request.config.getoption("--cluster-node") == "kwok":
         yield request.getfixturevalue("sexton_cluster")
         return
-    with Cluster.start(ClusterOptions(node="kwok")) as cluster:
+    # The Job controller works on five Jobs at a time unless it is told otherwise, and is what would be waited for.
+    options = ClusterOptions(node="kwok", controller_manager_flags=("--concurrent-job-syncs=50",))
+    with Cluster.start(options) as cluster:
         install_definitions(cluster)
         yield cluster
         cluster.keep_logs = request.session.testsfailed > 0

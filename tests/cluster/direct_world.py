@@ -1,11 +1,11 @@
 """A world that is looked at without kubectl, and whose operator goes through a proxy."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from cluster.faulty.proxy import Proxy
-from cluster.ledger import moment
 from cluster.manifests import schedule
 from cluster.rest import Rest
 from cluster.world import Object, World
@@ -13,6 +13,7 @@ from cluster_tools.waiting import wait_for
 
 OPEN = ("", "Pending", "Running", "AwaitingRetry")
 ACCOUNT_SECONDS = 30.0
+LAST_ZONE = "Etc/UTC"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -69,6 +70,23 @@ class DirectWorld(World):
         runs = sorted(self.runs(name), key=lambda run: (str(run["spec"].get("scheduledTime")), _attempt(run)))
         return [run.get("status", {}).get("phase", "") for run in runs]
 
+    def put_to_rest(self, names: Collection[str], *, patience_seconds: float) -> None:
+        """Suspend Schedules, wait until nothing of them is open, and have their status written once more.
+
+        The write that follows the last end shows which notes of ends are still needed: none.
+        """
+        for name in names:
+            self.change(name, {"suspend": True})
+        for name in names:
+            self.until(f"{name} to come to rest", partial(self.at_rest, name), patience_seconds)
+        for name in names:
+            self.change(name, {"timeZone": LAST_ZONE})
+        for name in names:
+            self.until(f"the last status of {name}", partial(self._has_last_zone, name), patience_seconds)
+
+    def _has_last_zone(self, name: str) -> bool:
+        return bool(self.status(name)["observedTiming"]["timeZone"] == LAST_ZONE)
+
     def at_rest(self, name: str) -> Object | None:
         """Return a suspended Schedule once nothing of it is open and all of it is in its status; None before."""
         found = self.schedule(name)
@@ -100,8 +118,3 @@ def new_namespace(rest: Rest, name: str) -> str:
 
 def _attempt(run: Object) -> int:
     return int(run["spec"].get("attempt", 1))
-
-
-def ended_at(run: Object) -> Any:
-    """Return when a record says that its run ended."""
-    return moment(run["status"]["completionTime"])

@@ -14,12 +14,12 @@ from cluster.accounts import Books, Verdict, kept
 from cluster.direct_world import DirectWorld
 from cluster.ledger import Attempt, created_jobs, every_minutes, moment
 
-PATIENCE_SECONDS = 90.0
+PATIENCE_SECONDS = 120.0
 
 # name: every so many minutes, and the rest of the spec. Pods are simulated: they end at once unless told otherwise.
 KINDS: dict[str, tuple[int, dict[str, Any]]] = {
     "minutely": (1, {}),
-    "overlapping": (1, {"simulated": {"run-for": "7s"}}),
+    "overlapping": (1, {"simulated": {"run-for": "4s"}}),
     "retrying": (2, {"simulated": {"exit-code": "3"}, "retry": {"maxAttempts": 2, "initialDelay": "5s"}}),
     "none": (1, {"catchUp": "None"}),
 }
@@ -48,21 +48,14 @@ class Load:
                 PATIENCE_SECONDS,
             )
 
-    def settle(self) -> None:
-        """Suspend them all, and wait until nothing is open."""
-        for name in self.kinds:
-            self.world.change(name, {"suspend": True})
-        for name in self.kinds:
-            self.world.until(f"{name} to come to rest", partial(self.world.at_rest, name), PATIENCE_SECONDS)
-
     def _has_fired(self, name: str, times: int) -> bool:
         return self.world.counter(name, "fired") >= times
 
     def verdict(self) -> Verdict:
-        """Settle, and take the account: every instant from the floor to the cursor."""
+        """Put them to rest, and take the account: every instant from the floor to the cursor."""
         # The pause moves the floor on.
         floors = {name: moment(self.world.status(name)["floorTime"]) for name in self.kinds}
-        self.settle()
+        self.world.put_to_rest(self.kinds, patience_seconds=PATIENCE_SECONDS)
         created = created_jobs(self.world.cluster, self.world.namespace)
         found = Verdict()
         for name in self.kinds:

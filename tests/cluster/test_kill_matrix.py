@@ -70,6 +70,7 @@ def test_every_write_interrupted(theatre: Theatre, report: Report) -> None:
         f" {sum(map(len, creations.values()))} Jobs created:"
         f" doubles {sum(len(verdict.doubles) for _, verdict in verdicts)},"
         f" losses {sum(len(verdict.losses) for _, verdict in verdicts)},"
+        f" recorded twice {sum(len(verdict.repeats) for _, verdict in verdicts)},"
         f" stuck {sum(len(verdict.stuck) for _, verdict in verdicts)},"
         f" counters wrong {sum(len(verdict.miscounts) for _, verdict in verdicts)}"
     )

@@ -30,6 +30,7 @@ OF_ONE_CONNECTION = frozenset(
 # The answers are looked into, so they must come as they are.
 DROPPED = OF_ONE_CONNECTION | {"accept-encoding"}
 READY_SECONDS = 10.0
+CLOSING_SECONDS = 0.5
 
 
 class Cut(Exception):
@@ -43,7 +44,8 @@ class Proxy:
         self._access = access
         self._folder = folder
         self._numbering = Numbering()
-        self._watches: set[asyncio.BaseTransport] = set()
+        self._watches: set[asyncio.Task[Any]] = set()
+        self._passing_on: set[asyncio.Task[Any]] = set()
         self._runner: web.ServerRunner | None = None
         self._session: aiohttp.ClientSession | None = None
         self._cutting: asyncio.Task[None] | None = None
@@ -71,7 +73,9 @@ class Proxy:
             skip_auto_headers=("Accept-Encoding", "User-Agent"),
             auto_decompress=False,
         )
-        self._runner = web.ServerRunner(web.Server(self._handle, access_log=None))
+        # What a watch is good for ends with who watches; what was asked for before a death is carried out all the same.
+        server = web.Server(self._handle, access_log=None, handler_cancellation=True)
+        self._runner = web.ServerRunner(server, shutdown_timeout=CLOSING_SECONDS)
         await self._runner.setup()
         await web.TCPSite(self._runner, LOOPBACK, 0).start()
         port = self._runner.addresses[0][1]
@@ -82,8 +86,8 @@ class Proxy:
         """End every connection and stop listening."""
         if self._cutting is not None:
             self._cutting.cancel()
-        for transport in list(self._watches):
-            _abort(transport)
+        for watch in (*self._watches, *self._passing_on):
+            watch.cancel()
         if self._session is not None:
             await self._session.close()
         if self._runner is not None:
@@ -98,7 +102,10 @@ class Proxy:
         try:
             if "watch=true" in request.query_string or "watch=1" in request.query_string:
                 return await self._watch(request)
-            return await self._pass_on(request)
+            passing_on = asyncio.ensure_future(self._pass_on(request))
+            self._passing_on.add(passing_on)
+            passing_on.add_done_callback(self._passing_on.discard)
+            return await asyncio.shield(passing_on)
         except (Cut, aiohttp.ClientError, ConnectionError):
             # The API server is away, or we act as if the line were.
             _abort(request.transport)
@@ -132,22 +139,27 @@ class Proxy:
                     raise Cut
 
     async def _watch(self, request: web.BaseRequest) -> web.StreamResponse:
-        transport = request.transport
-        if transport is None:
-            raise Cut
-        self._watches.add(transport)
+        watch = asyncio.ensure_future(self._stream(request))
+        self._watches.add(watch)
         try:
-            async with self._sent(request, b"") as answer:
-                if self.delay_seconds:
-                    await asyncio.sleep(self.delay_seconds)
-                response = web.StreamResponse(status=answer.status, headers=_kept(answer.headers))
-                await response.prepare(request)
-                async for chunk in answer.content.iter_any():
-                    await response.write(chunk)
-                await response.write_eof()
-                return response
+            return await watch
+        except asyncio.CancelledError:
+            _abort(request.transport)  # whoever watches has died, or the line has
+            raise
         finally:
-            self._watches.discard(transport)
+            watch.cancel()
+            self._watches.discard(watch)
+
+    async def _stream(self, request: web.BaseRequest) -> web.StreamResponse:
+        async with self._sent(request, b"") as answer:
+            if self.delay_seconds:
+                await asyncio.sleep(self.delay_seconds)
+            response = web.StreamResponse(status=answer.status, headers=_kept(answer.headers))
+            await response.prepare(request)
+            async for chunk in answer.content.iter_any():
+                await response.write(chunk)
+            await response.write_eof()
+            return response
 
     def _sent(self, request: web.BaseRequest, body: bytes) -> Any:
         assert self._session is not None
@@ -166,9 +178,9 @@ class Proxy:
             if every is None or now - last < every:
                 continue
             last = now
-            for transport in list(self._watches):
-                self.watches_cut += 1
-                _abort(transport)
+            self.watches_cut += len(self._watches)
+            for watch in self._watches:
+                watch.cancel()
 
 
 class Proxies:

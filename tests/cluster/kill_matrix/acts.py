@@ -6,7 +6,6 @@ for what must come of them however the operator is interrupted, and for nothing 
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from functools import partial
 
 from cluster.direct_world import DirectWorld
 from cluster.keeping import Keeper
@@ -124,12 +123,10 @@ ACTS: dict[str, Act] = {act.__name__: act for act in (dies, goes, buried, skips,
 
 
 def finish(world: DirectWorld, due: Due) -> None:
-    """Suspend every Schedule, and wait until nothing is open."""
-    for name, instants in due.items():
+    """Wait for the last instants, and put every Schedule to rest."""
+    for instants in due.values():
         world.until_now_is(instants[-1])
-        world.change(name, {"suspend": True})
-    for name in due:
-        _until(world, "everything to end", partial(world.at_rest, name))
+    world.put_to_rest(due, patience_seconds=PATIENCE_SECONDS)
 
 
 def _soon(world: DirectWorld, count: int, *, in_minutes: int = 1) -> list[datetime]:

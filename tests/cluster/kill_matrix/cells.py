@@ -1,6 +1,7 @@
 """One cell of the matrix: an act played in a namespace of its own, with one write of the operator interrupted."""
 
 import hashlib
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -21,6 +22,7 @@ from cluster_tools.access import ClusterAccess
 from cluster_tools.errors import NotReadyError
 
 NAME_KEPT_SECONDS = 20.0
+QUIET_SECONDS = 0.7
 
 
 class Fault(StrEnum):
@@ -127,6 +129,8 @@ class Theatre:
             try:
                 due = ACTS[cell.act](world, keeper)
                 finish(world, due)
+                _until_quiet(world)
+                finish(world, due)  # once more: the last writes may have been the ones that were interrupted
             except NotReadyError as error:
                 failure = f"{cell}: {error}"
             deaths = keeper.deaths
@@ -142,6 +146,19 @@ class Theatre:
             records=self.rest.list("scheduleruns", namespace),
             jobs=self.rest.list("jobs", namespace),
         )
+
+
+def _until_quiet(world: DirectWorld) -> None:
+    """Wait until the operator has not written for a while: its events come after all else."""
+    seen, since = -1, time.monotonic()
+
+    def is_quiet() -> bool:
+        nonlocal seen, since
+        if len(world.proxy.writes) != seen:
+            seen, since = len(world.proxy.writes), time.monotonic()
+        return time.monotonic() - since > QUIET_SECONDS
+
+    world.until("the operator to have nothing to write", is_quiet)
 
 
 def _of(known: dict[str, Life], schedule: str) -> dict[str, Life]:

@@ -18,7 +18,7 @@ def watches_cut_every_second(backstage: Backstage, report: Report) -> None:
         world.operator()
         load = Load(world)
         load.apply()
-        load.until_fired(5)
+        load.until_fired(4)
         verdict = load.verdict()
         report(
             f"watches cut {world.proxy.watches_cut} times, {load.occurrences()} occurrences: {verdict or 'sound'}"
@@ -34,7 +34,7 @@ def answers_five_seconds_late(backstage: Backstage, report: Report) -> None:
         world.operator()
         load = Load(world, ("minutely", "retrying"))
         load.apply()
-        load.until_fired(2)
+        load.until_fired(1)
         verdict = load.verdict()
         report(
             f"every answer 5 s late, {len(world.proxy.writes)} writes, {load.occurrences()} occurrences:"
@@ -58,7 +58,7 @@ def every_second_status_in_conflict(backstage: Backstage, report: Report) -> Non
         world.operator()
         load = Load(world)
         load.apply()
-        load.until_fired(5)
+        load.until_fired(4)
         verdict = load.verdict()
         refused = [write for write in world.proxy.writes if write.code == CONFLICT]
         statuses = [write for write in world.proxy.writes if write.point.kind == "status"]

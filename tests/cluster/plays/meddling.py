@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from cluster.accounts import Object
 from cluster.backstage import Backstage
 from cluster.conftest import Report
 from cluster.direct_world import OPEN, DirectWorld, is_live
@@ -116,15 +115,14 @@ def deletions_at_bad_moments(backstage: Backstage, report: Report) -> None:
                 f"{first.minute},{again.minute} * * * *",
                 simulated=dict(row.simulated),
                 retry={"maxAttempts": 1},
+                concurrencyPolicy="Allow",
                 failedJobsHistoryLimit=10,
                 successfulJobsHistoryLimit=10,
             )
         world.until_now_is(again)
         for row in TABLE:
             world.until(f"{row.name} to go on", _went_on(world, row.name, again), PATIENCE_SECONDS)
-            world.change(row.name, {"suspend": True})
-        for row in TABLE:
-            world.until(f"{row.name} to come to rest", _at_rest(world, row.name), PATIENCE_SECONDS)
+        world.put_to_rest([row.name for row in TABLE], patience_seconds=PATIENCE_SECONDS)
         faults = [fault for row in TABLE for fault in _faults(world, row, first, again)]
         report(f"{len(world.proxy.hits)} deletions at bad moments: {'; '.join(faults) or 'sound'}")
         assert len(world.proxy.hits) == len(TABLE)
@@ -151,10 +149,6 @@ def _went_on(world: DirectWorld, name: str, instant: datetime) -> Callable[[], b
         moment(run["spec"]["scheduledTime"]) == instant and run["status"]["phase"] not in OPEN
         for run in world.runs(name)
     )
-
-
-def _at_rest(world: DirectWorld, name: str) -> Callable[[], Object | None]:
-    return lambda: world.at_rest(name)
 
 
 def _faults(world: DirectWorld, row: Meddling, first: datetime, again: datetime) -> list[str]:

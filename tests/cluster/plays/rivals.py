@@ -18,7 +18,7 @@ def two_operators(backstage: Backstage, report: Report) -> None:
         world.operator()
         load = Load(world)
         load.apply()
-        load.until_fired(6)
+        load.until_fired(4)
         verdict = load.verdict()
         report(f"two operators, {load.occurrences()} occurrences: {verdict or 'sound'}")
         assert not verdict, str(verdict)
@@ -30,14 +30,14 @@ def one_of_two_frozen(backstage: Backstage, report: Report) -> None:
         sleeper = world.operator()
         load = Load(world)
         load.apply()
-        load.until_fired(2)
+        load.until_fired(1)
         world.operator()
         for _ in range(2):
             sleeper.freeze()
             load.until_fired(1)
             world.until_now_is(world.clock.now() + FROZEN)
             sleeper.thaw()
-            load.until_fired(2)
+            load.until_fired(1)
         verdict = load.verdict()
         report(
             f"one of two frozen for {FROZEN}, twice, {load.occurrences()} occurrences: {verdict or 'sound'}"
@@ -63,7 +63,7 @@ def one_frozen_while_it_starts_a_run(backstage: Backstage, report: Report) -> No
         world.operator()
         world.until_now_is(world.clock.now() + FROZEN)
         sleeper.thaw()
-        load.until_fired(2)
+        load.until_fired(1)
         verdict = load.verdict()
         report(f"frozen in a start for {FROZEN}, {load.occurrences()} occurrences: {verdict or 'sound'}")
         assert sleeper.alive
