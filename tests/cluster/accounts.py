@@ -143,7 +143,7 @@ class Books:
         ]
         created = Counter((instant, attempt) for _, instant, attempt in set(self.creations))
         recorded = Counter(
-            (life.newest["metadata"]["annotations"]["sexton.dev/scheduled-time"], str(_attempt(life)))
+            (_time_or_name(life.newest), str(_attempt(life)))
             for life in self.records.values()
             if life.newest["status"].get("jobName")
         )
@@ -187,6 +187,12 @@ COUNTERS = (
 
 def _attempt(life: Life) -> int:
     return int(life.newest["spec"].get("attempt", 1))
+
+
+def _time_or_name(record: Object) -> str:
+    """Return what tells a record's Job in the ledger."""
+    spec, job = record["spec"], record["status"]["jobName"]
+    return str(job if spec.get("manual", False) else spec["scheduledTime"])
 
 
 def _version(obj: Object) -> int:

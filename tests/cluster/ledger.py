@@ -14,10 +14,10 @@ from cluster_tools.access import ClusterAccess
 
 Object = Mapping[str, Any]
 Attempt = tuple[str, str, str]
-"""UID of the Schedule, scheduled time, attempt."""
+"""UID of the Schedule, scheduled time (of a manual run the name of its Job), attempt."""
 
 OK, CREATED, UNANSWERED = 200, 201, 504
-SCHEDULED_TIME = "sexton.dev/scheduled-time"
+SCHEDULED_TIME, MANUAL = "sexton.dev/scheduled-time", "sexton.dev/manual"
 
 
 def creations(cluster: ClusterAccess, namespace: str) -> list[tuple[Attempt, datetime]]:
@@ -51,10 +51,11 @@ class _Book:
         """Take in one entry."""
         target, code = entry["objectRef"], entry.get("responseStatus", {}).get("code")
         if entry["verb"] == "create":
-            metadata = entry["requestObject"]["metadata"]
+            job = entry["requestObject"]
+            metadata = job["metadata"]
             if SCHEDULED_TIME not in (metadata.get("annotations") or {}):
                 return  # somebody else's
-            creation = (_attempt(metadata), moment(entry["requestReceivedTimestamp"]))
+            creation = (attempt_of(job), moment(entry["requestReceivedTimestamp"]))
             if code == CREATED:
                 self.found.append(creation)
                 self.existing.add(metadata["name"])
@@ -74,11 +75,14 @@ def created_jobs(cluster: ClusterAccess, namespace: str) -> Counter[Attempt]:
     return Counter(attempt for attempt, _ in creations(cluster, namespace))
 
 
-def _attempt(metadata: Object) -> Attempt:
+def attempt_of(job: Object) -> Attempt:
+    """Return what a Job is for. A manual run claims no scheduled time; its Job's name tells it from others."""
+    metadata = job["metadata"]
     annotations = metadata["annotations"]
+    manual = annotations.get(MANUAL) == "true"
     return (
         metadata["ownerReferences"][0]["uid"],
-        annotations[SCHEDULED_TIME],
+        metadata["name"] if manual else annotations[SCHEDULED_TIME],
         annotations["sexton.dev/attempt"],
     )
 

@@ -18,8 +18,7 @@ import pytest
 from cluster.conftest import Report
 from cluster.fast_clock import FastClock
 from cluster.faulty.proxy import Proxies
-from cluster.kill_matrix.acts import ACTS
-from cluster.kill_matrix.cells import Cell, Fault, Played, Theatre
+from cluster.kill_matrix.cells import ACTS, Cell, Fault, Played, Theatre
 from cluster.ledger import all_creations
 from cluster.rest import Rest
 from cluster.world import SPEED

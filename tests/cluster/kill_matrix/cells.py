@@ -14,13 +14,15 @@ from cluster.faulty.interrupting import Interruption, at, drop_answer, kill_afte
 from cluster.faulty.proxy import Proxies
 from cluster.faulty.writes import Point, Write
 from cluster.keeping import Keeper
-from cluster.kill_matrix.acts import ACTS, Due, finish
+from cluster.kill_matrix import acts
+from cluster.kill_matrix.playing import Due, finish
 from cluster.ledger import Attempt
 from cluster.operators import OperatorFactory, Setup, short_lived_names
 from cluster.rest import Rest
 from cluster_tools.access import ClusterAccess
 from cluster_tools.errors import NotReadyError
 
+ACTS = {act.__name__: act for act in acts.ACTS}
 NAME_KEPT_SECONDS = 20.0
 QUIET_SECONDS = 0.7
 
@@ -47,7 +49,7 @@ class Cell:
     @property
     def namespace(self) -> str:
         """The name of its namespace."""
-        return f"{self.act}-{hashlib.sha256(str(self).encode()).hexdigest()[:8]}"
+        return f"{self.act.replace('_', '-')}-{hashlib.sha256(str(self).encode()).hexdigest()[:8]}"
 
     def interruptions(self, keeper: Keeper) -> tuple[Interruption, ...]:
         """Return what is to happen to the operator."""
