@@ -71,6 +71,11 @@ class Verdict:
     def __bool__(self) -> bool:
         return bool(self.doubles or self.losses or self.repeats or self.stuck or self.miscounts)
 
+    @property
+    def grave(self) -> list[str]:
+        """What must not be whatever happens: a run that was started twice, one that is on no record, one that is open."""
+        return [*self.doubles, *self.losses, *self.stuck]
+
     def __str__(self) -> str:
         return "; ".join([*self.doubles, *self.losses, *self.repeats, *self.stuck, *self.miscounts])
 

@@ -50,7 +50,7 @@ def test_an_outage_is_ridden_out(backstage: Backstage, part: str, report: Report
         stop, start = getattr(world.cluster, f"stop_{part}"), getattr(world.cluster, f"start_{part}")
         with _away(stop, start):
             world.until_now_is(world.clock.now() + AWAY)
-        load.until_fired(2)
+        load.until_fired(1)
         missed = world.counter("none", "missed")
         verdict = load.verdict()
         report(

@@ -1,4 +1,4 @@
-"""Acts in which a run has to do with others: it waits for them, replaces them, is asked for by a user, or tried again."""
+"""Acts in which a run has to do with others: it waits, replaces, is asked for by a user, or is tried again."""
 
 from cluster.direct_world import DirectWorld
 from cluster.keeping import Keeper
