@@ -73,7 +73,7 @@ class Verdict:
 
     @property
     def grave(self) -> list[str]:
-        """What must not be whatever happens: a run that was started twice, one that is on no record, one that is open."""
+        """What must never be: a run that was started twice, one that is on no record, one that stays open."""
         return [*self.doubles, *self.losses, *self.stuck]
 
     def __str__(self) -> str:
