@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from cluster.direct_world import OPEN, is_live
 from cluster.faulty.writes import Write
-from cluster.ledger import Account, Attempt
+from cluster.ledger import OPEN, Account, Attempt, is_live
 
 Object = dict[str, Any]
 

@@ -6,12 +6,12 @@ from functools import partial
 from typing import Any
 
 from cluster.faulty.proxy import Proxy
+from cluster.ledger import OPEN, is_live
 from cluster.manifests import schedule
 from cluster.rest import Rest
 from cluster.world import Object, World
 from cluster_tools.waiting import wait_for
 
-OPEN = ("", "Pending", "Running", "AwaitingRetry")
 ACCOUNT_SECONDS = 30.0
 LAST_ZONE = "Etc/UTC"
 
@@ -97,12 +97,6 @@ class DirectWorld(World):
         runs, jobs = self.runs(name), self.jobs(name)
         busy = any(run.get("status", {}).get("phase", "") in OPEN for run in runs) or any(map(is_live, jobs))
         return None if busy else found
-
-
-def is_live(job: Object) -> bool:
-    """Tell whether a Job has not ended."""
-    conditions = job.get("status", {}).get("conditions", ())
-    return not any(each["type"] in ("Complete", "Failed") and each["status"] == "True" for each in conditions)
 
 
 def new_namespace(rest: Rest, name: str) -> str:

@@ -17,6 +17,8 @@ Attempt = tuple[str, str, str]
 """UID of the Schedule, scheduled time (of a manual run the name of its Job), attempt."""
 
 OK, CREATED, UNANSWERED = 200, 201, 504
+OPEN = ("", "Pending", "Running", "AwaitingRetry")
+"""The phases of a record whose run has not ended."""
 SCHEDULED_TIME, MANUAL = "sexton.dev/scheduled-time", "sexton.dev/manual"
 
 
@@ -85,6 +87,12 @@ def attempt_of(job: Object) -> Attempt:
         metadata["name"] if manual else annotations[SCHEDULED_TIME],
         annotations["sexton.dev/attempt"],
     )
+
+
+def is_live(job: Object) -> bool:
+    """Tell whether a Job has not ended."""
+    conditions = job.get("status", {}).get("conditions", ())
+    return not any(each["type"] in ("Complete", "Failed") and each["status"] == "True" for each in conditions)
 
 
 def moment(text: str) -> datetime:

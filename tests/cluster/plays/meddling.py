@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 
 from cluster.backstage import Backstage
 from cluster.conftest import Report
-from cluster.direct_world import OPEN, DirectWorld, is_live
+from cluster.direct_world import DirectWorld
 from cluster.faulty.interrupting import Interruption, Stage, meanwhile
 from cluster.faulty.writes import Write
-from cluster.ledger import creations, moment
+from cluster.ledger import OPEN, creations, is_live, moment
 
 FAILS = {"exit-code": "3"}
 PATIENCE_SECONDS = 90.0
