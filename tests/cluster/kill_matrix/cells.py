@@ -42,9 +42,12 @@ class Cell:
     act: str
     point: Point | None = None
     fault: Fault | None = None
+    take: int = 1
+    """Which try this is at playing it."""
 
     def __str__(self) -> str:
-        return f"{self.act}: {self.fault} {self.point}" if self.point else f"{self.act}: undisturbed"
+        words = f"{self.fault} {self.point}" if self.point else "undisturbed"
+        return f"{self.act}: {words}" + (f", take {self.take}" if self.take > 1 else "")
 
     @property
     def namespace(self) -> str:
