@@ -47,7 +47,7 @@ def two_hours_ahead_for_good(backstage: Backstage, report: Report) -> None:
 def ten_minutes_behind_for_good(backstage: Backstage, report: Report) -> None:
     """Expect the cursor to be set back, with an event, and none of what has run to run again when its time comes.
 
-    What comes again is counted again: the counters tell what has been dealt with, and it is dealt with twice.
+    What comes again is dealt with again, as far as it is no run, and is counted again: a skip may become a run.
     """
     with _world(backstage, "behind-for-good") as world:
         load = _begun(world)
@@ -65,7 +65,7 @@ def ten_minutes_behind_for_good(backstage: Backstage, report: Report) -> None:
         load.until_fired(1)
         verdict = load.verdict()
         report(f"10 min behind for good, {load.occurrences()} occurrences: {verdict or 'sound'}")
-        assert not verdict.grave, str(verdict)
+        assert not verdict.doubles + verdict.stuck, str(verdict)
 
 
 def _for_a_while(backstage: Backstage, report: Report, name: str, step: timedelta) -> None:
