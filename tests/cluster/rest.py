@@ -8,6 +8,7 @@ import http.client
 import json
 import ssl
 import threading
+import time
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -18,7 +19,8 @@ Object = dict[str, Any]
 
 TIMEOUT_SECONDS = 10.0
 FAULT = 400
-NOT_FOUND = 404
+NOT_FOUND, NOT_NOW = 404, 429
+NOT_NOW_TRIES, NOT_NOW_SECONDS = 20, 0.5
 MERGE_PATCH = "application/merge-patch+json"
 
 # What tests look at, by the name that kubectl knows.
@@ -121,6 +123,16 @@ class Rest:
             raise
 
     def _request(self, method: str, path: str, body: Object | None = None) -> Object:
+        for _ in range(NOT_NOW_TRIES):
+            try:
+                return self._answered(method, path, body)
+            except RequestRefused as refused:
+                if refused.code != NOT_NOW:
+                    raise
+            time.sleep(NOT_NOW_SECONDS)
+        return self._answered(method, path, body)
+
+    def _answered(self, method: str, path: str, body: Object | None) -> Object:
         headers = {
             "Authorization": f"Bearer {self._token}",
             "Content-Type": MERGE_PATCH if method == "PATCH" else "application/json",

@@ -14,7 +14,7 @@ from cluster.faulty.interrupting import Interruption, at, drop_answer, kill_afte
 from cluster.faulty.proxy import Proxies
 from cluster.faulty.writes import Point, Write
 from cluster.keeping import Keeper
-from cluster.kill_matrix import acts
+from cluster.kill_matrix import acts, acts_of_others
 from cluster.kill_matrix.playing import Due, finish
 from cluster.ledger import Attempt
 from cluster.operators import OperatorFactory, Setup, short_lived_names
@@ -22,7 +22,7 @@ from cluster.rest import Rest
 from cluster_tools.access import ClusterAccess
 from cluster_tools.errors import NotReadyError
 
-ACTS = {act.__name__: act for act in acts.ACTS}
+ACTS = {act.__name__: act for act in (*acts.ACTS, *acts_of_others.ACTS)}
 NAME_KEPT_SECONDS = 20.0
 QUIET_SECONDS = 0.7
 
