@@ -105,4 +105,6 @@ def _kind_of_record_write(method: str, status: Object) -> str:
         return f"grow {phase}"
     if not phase:
         return f"note in record ({', '.join(sorted(status))})"
-    return f"end {phase}" if status.get("completionTime") else f"record becomes {phase}"
+    if status.get("completionTime"):
+        return f"end {phase}"
+    return " ".join(filter(None, ["record becomes", phase, status.get("reason")]))
