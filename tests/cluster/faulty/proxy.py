@@ -29,7 +29,7 @@ OF_ONE_CONNECTION = frozenset(
 )
 # The answers are looked into, so they must come as they are.
 DROPPED = OF_ONE_CONNECTION | {"accept-encoding"}
-READY_SECONDS = 10.0
+READY_SECONDS = 60.0
 CLOSING_SECONDS = 0.5
 
 
