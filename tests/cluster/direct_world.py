@@ -12,7 +12,7 @@ from cluster.rest import Rest
 from cluster.world import Object, World
 from cluster_tools.waiting import wait_for
 
-ACCOUNT_SECONDS = 30.0
+ACCOUNT_SECONDS = 60.0
 LAST_ZONE = "Etc/UTC"
 
 

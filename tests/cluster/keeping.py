@@ -14,7 +14,7 @@ GAP_SECONDS = 0.4
 until there is a Lease, nothing but the time that a restart takes keeps its successor from reading in the middle of
 that."""
 LOOK_SECONDS = 0.05
-DEATH_SECONDS = 10.0
+PATIENCE_SECONDS = 60.0
 
 _STARTING = threading.Lock()  # the standard library's bookkeeping of processes is not made for threads
 
@@ -55,13 +55,13 @@ class Keeper:
     def up(self) -> None:
         """Have the operator run from now on."""
         self._wanted = True
-        wait_for("the operator to be started", lambda: self._pid is not None, DEATH_SECONDS)
+        wait_for("the operator to be started", lambda: self._pid is not None, PATIENCE_SECONDS)
 
     def down(self) -> None:
         """Kill the operator, and leave it so."""
         with self._looking:  # not while one is being started
             self._wanted = False
-        wait_for("the operator to be dead", lambda: self._pid is None, DEATH_SECONDS)
+        wait_for("the operator to be dead", lambda: self._pid is None, PATIENCE_SECONDS)
 
     def _keep(self) -> None:
         try:

@@ -9,6 +9,7 @@ import json
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -30,7 +31,7 @@ OF_ONE_CONNECTION = frozenset(
 # The answers are looked into, so they must come as they are.
 DROPPED = OF_ONE_CONNECTION | {"accept-encoding"}
 READY_SECONDS = 60.0
-CLOSING_SECONDS = 0.5
+CLOSING_SECONDS = 5.0
 
 
 class Cut(Exception):
@@ -75,7 +76,7 @@ class Proxy:
         )
         # What a watch is good for ends with who watches; what was asked for before a death is carried out all the same.
         server = web.Server(self._handle, access_log=None, handler_cancellation=True)
-        self._runner = web.ServerRunner(server, shutdown_timeout=CLOSING_SECONDS)
+        self._runner = web.ServerRunner(server, shutdown_timeout=CLOSING_SECONDS / 10)
         await self._runner.setup()
         await web.TCPSite(self._runner, LOOPBACK, 0).start()
         port = self._runner.addresses[0][1]
@@ -88,10 +89,13 @@ class Proxy:
             self._cutting.cancel()
         for watch in (*self._watches, *self._passing_on):
             watch.cancel()
-        if self._session is not None:
-            await self._session.close()
-        if self._runner is not None:
-            await self._runner.cleanup()
+        assert self._runner is not None
+        assert self._session is not None
+        for part in (self._runner.cleanup, self._session.close):
+            # What does not end by itself has nobody left who waits for it.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(CLOSING_SECONDS):
+                    await part()
 
     def _write_kubeconfig(self, server: str) -> None:
         config = json.loads(json.dumps(self._access.config))

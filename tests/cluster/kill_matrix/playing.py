@@ -15,7 +15,7 @@ SETTLED = timedelta(seconds=80)
 """The age from which on a Schedule's creation and an edit can be told from what comes after, on the fast clock."""
 LATE = timedelta(seconds=70)
 """More than on time."""
-PATIENCE_SECONDS = 90.0
+PATIENCE_SECONDS = 150.0
 FAILS = {"exit-code": "3"}
 
 
