@@ -139,7 +139,10 @@ class Reconciler:
     async def _perform(self, entry: Entry, steps: Iterable[Step]) -> KubeError | None:
         """Carry out all steps; one that fails does not keep the others from being tried. Return the first fault."""
         first: KubeError | None = None
+        decided_upon = entry.schedule
         for step in steps:
+            if isinstance(step, StoreStatus) and entry.schedule is not decided_upon:
+                continue  # it must not take the resourceVersion of what it does not know of; the next decision does
             late = isinstance(step, StartJob) and step.origin.late
             if late:
                 self._gate.starts(entry.schedule.uid)
