@@ -14,7 +14,7 @@ from sexton.control.jobs import owner_uid
 from sexton.deciding import RunView
 from sexton.kube.client import KubeClient
 from sexton.kube.errors import NotFound
-from sexton.kube.resources import JOBS, RUNS, Resource
+from sexton.kube.resources import JOBS, RUNS, SCHEDULES, Resource
 from sexton.kube.watching import PAGE
 
 Object = dict[str, Any]
@@ -119,6 +119,22 @@ class Looker:
             return True
         job = self._cache.job_seen(live)
         return job is None or job.end is not None
+
+    async def moved_on(self, entry: Entry) -> bool:
+        """Read the Schedule live before occurrences are put on record as not run: others may have handled them.
+
+        What is known of it may be old: this process was frozen, or another one was started by mistake.
+        """
+        schedule = entry.schedule
+        live = await self.read(SCHEDULES, schedule.namespace, schedule.name)
+        if live is None or live["metadata"]["uid"] != schedule.uid:
+            self._cache.schedule_gone(schedule.uid)
+            return True
+        if int(live["metadata"]["resourceVersion"]) <= schedule.resource_version:
+            return False
+        self._cache.schedule_seen(live)
+        entry.probed = False  # what another has written may be beyond its cursor, too
+        return True
 
     async def found_one_to_join(self, entry: Entry) -> bool:
         """Look, once in this process, for the record that the cursor stands on and that another one wrote."""

@@ -189,9 +189,10 @@ class RecordLane:
             self._events.tell(entry.schedule, step.announcement)
 
     async def _record_window(self, entry: Entry, step: RecordWindow) -> None:
-        if await self._look.blocker_has_ended(entry, step.blocked_by) or await self._look.found_one_to_join(
-            entry
-        ):
+        look = self._look
+        if await look.blocker_has_ended(entry, step.blocked_by) or await look.moved_on(entry):
+            return
+        if await look.found_one_to_join(entry):
             return
         schedule = entry.schedule
         body = window_record(step, now=self._clock.now(), schedule=schedule.name, uid=schedule.uid)
@@ -199,7 +200,7 @@ class RecordLane:
             self._events.tell(entry.schedule, step.announcement)
 
     async def _grow_window(self, entry: Entry, step: GrowWindow) -> None:
-        if await self._look.blocker_has_ended(entry, step.run.blocked_by):
+        if await self._look.blocker_has_ended(entry, step.run.blocked_by) or await self._look.moved_on(entry):
             return
         if await self._patch_record(entry, step.run, grown_window(step, now=self._clock.now())):
             self._events.tell(entry.schedule, step.announcement)

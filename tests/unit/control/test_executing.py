@@ -360,6 +360,41 @@ async def test_a_status_that_somebody_else_wrote_meanwhile_is_read_and_decided_u
     assert operator.status["counters"]["fired"] == 42
 
 
+async def test_a_status_that_comes_to_be_known_in_the_midst_of_a_plan_is_not_written_over() -> None:
+    """What was decided upon an older one is not sent with the resourceVersion of a newer one."""
+    operator = Operator()
+    ended = operator.server.put(JOBS, job_object("10:00", ended="10:04"))
+    operator.cache.job_seen(ended)
+    operator.cache.run_seen(operator.server.put(RUNS, run_object("10:00")))
+    create = operator.server.create
+
+    async def create_while_another_writes(resource: Resource, namespace: str, body: Object) -> Object:
+        stored = await create(resource, namespace, body)
+        if resource is JOBS:
+            theirs = schedule_object(status=OBSERVED | {"counters": {"fired": 41}})
+            operator.cache.schedule_seen(operator.server.put(SCHEDULES, theirs))
+        return stored
+
+    operator.server.create = create_while_another_writes  # type: ignore[method-assign]
+    await operator.comes_to_rest()
+    assert operator.status["counters"]["fired"] == 42
+    assert operator.status["counters"]["succeeded"] == 1
+
+
+@pytest.mark.parametrize("blocked", [False, True])
+async def test_what_another_operator_has_handled_meanwhile_is_not_put_on_record_again(blocked: bool) -> None:
+    """This process was frozen, or is one too many: the Schedule is read live before a skip or a miss."""
+    operator = Operator(now="10:05:30" if blocked else "10:08:30", catchUp="None")
+    if blocked:
+        operator.cache.job_seen(operator.server.put(JOBS, job_object("10:00")))
+        operator.cache.run_seen(operator.server.put(RUNS, run_object("10:00")))
+    theirs = OBSERVED | {"lastHandledTime": "2026-03-02T10:05:00Z"}
+    operator.server.put(SCHEDULES, schedule_object(status=theirs, catchUp="None"))
+    await operator.comes_to_rest()
+    assert NAME_OF_IT not in operator.names(RUNS)
+    assert operator.status["counters"]["missed"] == operator.status["counters"]["skippedOverlaps"] == 0
+
+
 async def test_a_field_that_is_no_longer_so_is_taken_out_of_the_status() -> None:
     operator = Operator()
     operator.server.put(
