@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from cluster.direct_world import DirectWorld
 from cluster.keeping import Keeper
+from cluster.ledger import moment
 
 Due = Mapping[str, list[datetime]]
 """The instants that are due in an act, by the Schedule's name."""
@@ -44,6 +45,12 @@ def dealt_with(world: DirectWorld, name: str, count: int) -> bool:
     counters = status.get("counters", {})
     passed = sum(counters.get(key, 0) for key in ("fired", "missed", "skippedOverlaps"))
     return passed == count and not status.get("inFlight") and not status.get("waiting")
+
+
+def handled_to(world: DirectWorld, name: str, instant: datetime) -> bool:
+    """Tell whether the cursor has come to an instant."""
+    cursor = world.status(name).get("lastHandledTime")
+    return cursor is not None and moment(cursor) >= instant
 
 
 def observed(world: DirectWorld, name: str) -> bool:
