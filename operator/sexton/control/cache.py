@@ -5,6 +5,7 @@ is known is ignored. Nothing in here matters after a restart: all of it is read 
 """
 
 import logging
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -50,6 +51,10 @@ class Entry:
     """Something has ended, so that an older record may have to go."""
 
 
+VANISHED_KEPT = 10_000
+"""More than can vanish while a write is under way."""
+
+
 class Cache:
     """Everything known of Schedules, their Jobs and their records, by the Schedule's UID."""
 
@@ -69,6 +74,8 @@ class Cache:
         self._entries: dict[str, Entry] = {}
         self._jobs: dict[str, dict[str, JobView]] = {}
         self._runs: dict[str, dict[str, RunView]] = {}
+        self._vanished: OrderedDict[str, int] = OrderedDict()
+        """UIDs of objects that a watch has shown for the last time, and their resourceVersions then."""
         self._departed: set[tuple[str, str]] = set()
         """Jobs that are not there any more, and whose end has been seen but is not stored yet."""
         self._namespaces: dict[str, str] = {}
@@ -188,6 +195,19 @@ class Cache:
             if metadata["name"] in objects and self._namespaces[uid] == metadata["namespace"]
         ]
 
+    def vanished(self, obj: Object) -> None:
+        """Take in how an object was when a watch showed it for the last time: what is older has nothing to tell.
+
+        The answer to a write of ours may come after that.
+        """
+        self._vanished[obj["metadata"]["uid"]] = int(obj["metadata"]["resourceVersion"])
+        while len(self._vanished) > VANISHED_KEPT:
+            self._vanished.popitem(last=False)
+
+    def _is_over(self, obj: Object) -> bool:
+        metadata = obj["metadata"]
+        return int(metadata["resourceVersion"]) < self._vanished.get(metadata["uid"], 0)
+
     # Jobs
 
     def job_seen(self, obj: Object) -> JobView | None:
@@ -197,6 +217,8 @@ class Cache:
             for owner in self._who_had(self._jobs, obj["metadata"]):
                 self.job_gone(owner, obj["metadata"]["name"])
             return None
+        if self._is_over(obj):
+            return self.job(uid, obj["metadata"]["name"])
         self._namespaces[uid] = obj["metadata"]["namespace"]
         jobs = self._jobs.setdefault(uid, {})
         known = jobs.get(obj["metadata"]["name"])
@@ -303,6 +325,8 @@ class Cache:
             for owner in self._who_had(self._runs, obj["metadata"]):
                 self.run_gone(owner, obj["metadata"]["name"])
             return None
+        if self._is_over(obj):
+            return self.run(uid, obj["metadata"]["name"])
         self._namespaces[uid] = obj["metadata"]["namespace"]
         runs = self._runs.setdefault(uid, {})
         known = runs.get(obj["metadata"]["name"])

@@ -75,6 +75,7 @@ class JobsObserver:
         uid = owner_uid(obj)
         if uid is not None:
             self._cache.job_seen(obj)
+            self._cache.vanished(obj)
             self._missing(uid, obj["metadata"]["namespace"], obj["metadata"]["name"])
 
     def listed(self, present: set[Identity], *, resource_version: int) -> None:
@@ -114,6 +115,7 @@ class RunsObserver:
         """Take in that a record has ended or was deleted."""
         uid = owner_uid(obj)
         if uid is not None:
+            self._cache.vanished(obj)
             self._missing(uid, obj["metadata"]["namespace"], obj["metadata"]["name"])
         namespace, schedule, name = request_identity(obj)
         if self._cache.has_request(namespace, schedule, name):

@@ -72,6 +72,20 @@ async def test_how_a_deleted_job_ended_is_taken_from_its_last_state() -> None:
     assert end.succeeded
 
 
+async def test_an_answer_that_comes_after_the_deletion_brings_nothing_back() -> None:
+    """The answer to our write is late, and somebody has deleted the object since: no event would tell again."""
+    observed = Observed()
+    observed.jobs.seen(job_object(version=1))
+    observed.jobs.vanished(job_object(version=4))
+    observed.runs.seen(run_object(version=2))
+    observed.runs.vanished(run_object(version=5, phase="DeadLettered"))
+    await observed.settles()
+    observed.cache.job_seen(job_object(version=3))
+    observed.cache.run_seen(run_object(version=3, phase="DeadLettered"))
+    assert observed.view.jobs == {}
+    assert observed.view.runs == {}
+
+
 async def test_what_is_gone_is_asked_for_until_there_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     observed = Observed()
     waits: list[float] = []
