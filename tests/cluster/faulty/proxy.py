@@ -108,12 +108,17 @@ class Proxy:
                 return await self._watch(request)
             passing_on = asyncio.ensure_future(self._pass_on(request))
             self._passing_on.add(passing_on)
-            passing_on.add_done_callback(self._passing_on.discard)
+            passing_on.add_done_callback(self._passed_on)
             return await asyncio.shield(passing_on)
         except (Cut, aiohttp.ClientError, ConnectionError):
             # The API server is away, or we act as if the line were.
             _abort(request.transport)
             return web.Response()
+
+    def _passed_on(self, passing_on: asyncio.Task[web.Response]) -> None:
+        self._passing_on.discard(passing_on)
+        if not passing_on.cancelled():
+            passing_on.exception()  # who asked may have died meanwhile, and then nobody else hears of it
 
     async def _pass_on(self, request: web.BaseRequest) -> web.Response:
         body = await request.read()

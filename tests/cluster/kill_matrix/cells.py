@@ -1,6 +1,7 @@
 """One cell of the matrix: an act played in a namespace of its own, with one write of the operator interrupted."""
 
 import hashlib
+import json
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -137,7 +138,7 @@ class Theatre:
                 _until_quiet(world)
                 finish(world, due)  # once more: the last writes may have been the ones that were interrupted
             except NotReadyError as error:
-                failure = f"{cell}: {error}"
+                failure = f"{cell}: {error}; {_statuses(self.rest, namespace)}"
             deaths = keeper.deaths
         self.proxies.close(proxy)
         return Played(
@@ -151,6 +152,15 @@ class Theatre:
             records=self.rest.list("scheduleruns", namespace),
             jobs=self.rest.list("jobs", namespace),
         )
+
+
+def _statuses(rest: Rest, namespace: str) -> str:
+    """Return what the status of each Schedule says of how far it has come."""
+    keys = ("lastHandledTime", "counters", "inFlight", "waiting", "uncounted")
+    found = rest.list("schedules", namespace)
+    return json.dumps(
+        {each["metadata"]["name"]: {key: each.get("status", {}).get(key) for key in keys} for each in found}
+    )
 
 
 def _until_quiet(world: DirectWorld) -> None:
