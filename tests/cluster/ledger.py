@@ -36,6 +36,8 @@ def all_creations(cluster: ClusterAccess) -> dict[str, list[tuple[Attempt, datet
     books: defaultdict[str, _Book] = defaultdict(_Book)
     for entry in cluster.audit_entries(containing='"resource":"jobs"'):
         target = entry.get("objectRef", {})
+        if "dryRun=" in entry["requestURI"]:
+            continue
         if target.get("resource") == "jobs" and "namespace" in target:
             books[target["namespace"]].enter(entry)
     return {namespace: book.found for namespace, book in books.items()}

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -110,9 +110,8 @@ class World:
         first as much real time passes as makes the difference clear.
         """
         self.until_now_is(self.clock.now() + self.clock.speed * (JUST_NOW + timedelta(seconds=1)))
-        at = datetime.now(UTC).replace(microsecond=0)
-        self.clock = replace(self.clock, leapt_at=at, leap=to - self.clock.now())
-        self.setup = replace(self.setup, clock=self.clock)
+        self.clock.step_both(to - self.clock.now())
+        self.until_now_is(self.clock.now() + self.clock.speed * timedelta(seconds=1))
 
     def until_fired(self, name: str, times: int = 1) -> None:
         """Wait until a Schedule has fired so many times since its creation."""

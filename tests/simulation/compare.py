@@ -52,7 +52,7 @@ def _differences(
             yield f"{_words(what)}: foretold {foretold}, and there is no record"
         elif foretold is None:
             yield f"{_words(what)}: not foretold, and on record as {run['status']}"
-        elif foretold.reasons == {"Redriven"} and run["metadata"]["uid"] in pruned:
+        elif foretold.reasons == frozenset({"Redriven"}) and run["metadata"]["uid"] in pruned:
             pass  # it had to go before it was redriven
         elif not agrees(foretold, run):
             yield f"{_words(what)}: foretold {foretold}, on record as {run['status']}, spec {run['spec']}"
