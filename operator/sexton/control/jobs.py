@@ -168,7 +168,7 @@ def read_job(obj: Object, *, clock: Clock, origin: Origin | None = None) -> JobV
         Unreadable: nothing was read before, and its annotations are not what we write.
     """
     metadata = obj["metadata"]
-    annotations = metadata.get("annotations") or {}
+    annotations = _annotations(obj)
     ttl = annotations.get(meta.TTL_ANNOTATION)
     return JobView(
         name=metadata["name"],
@@ -181,6 +181,13 @@ def read_job(obj: Object, *, clock: Clock, origin: Origin | None = None) -> JobV
         deleting="deletionTimestamp" in metadata,
         ttl=timedelta(seconds=int(ttl)) if ttl is not None and ttl.isdecimal() else None,
     )
+
+
+def _annotations(obj: Object) -> dict[str, str]:
+    """Return a Job's annotations; those that somebody has taken off it are still on its pod template."""
+    template = (obj.get("spec") or {}).get("template") or {}
+    dressed = (template.get("metadata") or {}).get("annotations") or {}
+    return {**dressed, **(obj["metadata"].get("annotations") or {})}
 
 
 def unknown_origin(obj: Object) -> Origin:

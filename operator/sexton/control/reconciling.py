@@ -151,7 +151,7 @@ class Reconciler:
             except KubeError as error:
                 first = first or error
                 if late and not isinstance(error, Outage):
-                    self._gate.refused()
+                    self._gate.refused(entry.schedule.uid)
             else:
                 if isinstance(step, StoreStatus):
                     self._status_written[entry.schedule.uid] = time.monotonic()

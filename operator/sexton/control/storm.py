@@ -6,7 +6,6 @@ served for longest is next, and among those who have not been served at all the 
 
 import asyncio
 import itertools
-from collections import deque
 from collections.abc import Callable
 from datetime import datetime
 
@@ -32,7 +31,8 @@ class StormGate:
         """When somebody was last served, as a number that grows."""
         self._permits: dict[str, float] = {}
         """Who may start a run late, and since when; a permit that is not used goes to somebody else after a tick."""
-        self._starts: deque[float] = deque()
+        self._starts: list[tuple[float, str]] = []
+        """When runs were started late within the last tick, and whose, the oldest first."""
         self._order = itertools.count(1)
         self._changed = asyncio.Event()
 
@@ -58,21 +58,22 @@ class StormGate:
     def starts(self, uid: str) -> None:
         """Take in that a Schedule is about to start a run late; it counts from now on, however long that takes."""
         self._permits.pop(uid, None)
-        self._starts.append(self._clock.monotonic())
+        self._starts.append((self._clock.monotonic(), uid))
         self._served[uid] = next(self._order)
 
-    def refused(self) -> None:
-        """Take in that the start which was taken in last has certainly not come about."""
-        if self._starts:
-            self._starts.pop()
+    def refused(self, uid: str) -> None:
+        """Take in that the last start of a Schedule has certainly not come about."""
+        ours = [start for start in self._starts if start[1] == uid]
+        if ours:
+            self._starts.remove(ours[-1])
         self._changed.set()
 
     def started_before(self, job: JobView) -> None:
         """Take in a run that was started late by a process before this one."""
         age = (self._clock.now() - job.created_at).total_seconds()
         if 0 <= age < self._tick_seconds:
-            self._starts.append(self._clock.monotonic() - age)
-            self._starts = deque(sorted(self._starts))
+            self._starts.append((self._clock.monotonic() - age, ""))
+            self._starts.sort()
 
     async def run(self) -> None:
         """Give out permits, until cancelled."""
@@ -87,8 +88,7 @@ class StormGate:
     def give(self) -> None:
         """Give out the permits that there are now."""
         now = self._clock.monotonic()
-        while self._starts and now - self._starts[0] >= self._tick_seconds:
-            self._starts.popleft()
+        self._starts = [start for start in self._starts if now - start[0] < self._tick_seconds]
         if not self._starts:
             # Who does not wait now takes no part in this any more; while it goes on, he may only be writing a record.
             self._served = {uid: order for uid, order in self._served.items() if uid in self._waiting}

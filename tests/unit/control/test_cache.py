@@ -117,7 +117,7 @@ def test_a_record_that_cannot_be_read_is_left_alone() -> None:
 def test_a_job_that_no_longer_says_what_it_is_for_is_in_flight_all_the_same() -> None:
     """In flight is read from live Jobs owned (by UID) by this Schedule."""
     job = job_object()
-    job["metadata"]["annotations"] = {}
+    job["metadata"]["annotations"] = job["spec"]["template"]["metadata"]["annotations"] = {}
     (seen,) = Known(job).view.jobs.values()
     assert seen.end is None
     assert seen.origin.manual, "it claims no occurrence"

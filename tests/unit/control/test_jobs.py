@@ -264,6 +264,12 @@ def test_what_is_just_seen_is_dated_by_our_own_clock(now: str, expected: str) ->
     assert end.at == at(expected)
 
 
+def thinned_out(job: Object, kept: dict[str, str]) -> None:
+    """Let somebody take all annotations but these off a Job and its pod template."""
+    job["metadata"]["annotations"] = kept
+    job["spec"]["template"]["metadata"]["annotations"] = {}
+
+
 def test_a_job_whose_notes_somebody_has_thinned_out_is_seen_all_the_same() -> None:
     """It is in flight, whatever it is called: one that was left alone would let another start beside it."""
     job = job_object("10:00")
@@ -271,7 +277,7 @@ def test_a_job_whose_notes_somebody_has_thinned_out_is_seen_all_the_same() -> No
         key: job["metadata"]["annotations"][key]
         for key in (meta.SCHEDULED_TIME_ANNOTATION, meta.ATTEMPT_ANNOTATION)
     }
-    job["metadata"]["annotations"] = kept
+    thinned_out(job, kept)
     origin = read_job(job, clock=StillClock()).origin
     assert (origin.scheduled_time, origin.attempt, origin.trigger) == (at("10:00"), 1, Trigger.SCHEDULE)
     assert (origin.expression, origin.caught_up, origin.manual) == ("", False, False)
@@ -287,11 +293,18 @@ BROKEN = [
 
 @pytest.mark.parametrize("annotations", BROKEN, ids=str)
 def test_a_job_that_does_not_say_what_it_is_for_is_unreadable(annotations: dict[str, str]) -> None:
+    job = job_object()
+    thinned_out(job, annotations)
     with pytest.raises(Unreadable):
-        read_job(
-            {**job_object(), "metadata": {**job_object()["metadata"], "annotations": annotations}},
-            clock=StillClock(),
-        )
+        read_job(job, clock=StillClock())
+
+
+def test_what_somebody_has_taken_off_a_job_is_still_on_its_pod_template() -> None:
+    job = job_object()
+    before = read_job(job, clock=StillClock())
+    job["metadata"]["annotations"] = {}
+    after = read_job(job, clock=StillClock())
+    assert (after.origin, after.run) == (before.origin, before.run)
 
 
 STRANGERS: dict[str, list[Object]] = {

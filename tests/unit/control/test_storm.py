@@ -103,7 +103,7 @@ def test_what_a_process_before_has_started_counts(created: str, left: int) -> No
 def test_a_start_that_was_refused_does_not_count() -> None:
     night = Night({uid: ["09:00"] for uid in "abc"})
     night.gate.starts("a")
-    night.gate.refused()
+    night.gate.refused("a")
     night.gate.waits("a", None)
     night.gate.give()
     assert [night.gate.may(uid) for uid in "abc"] == [False, True, True]
