@@ -156,6 +156,7 @@ def test_redrive(world: World) -> None:
         assert (run["status"]["phase"], run["status"]["reason"]) == ("Failed", "Redriven")
     world.until("the condition to clear", lambda: world.condition(name, "DeadLettered")["status"] == "False")
     assert world.status(name)["deadLetters"] == 0
+    world.until("the event", lambda: "DeadLetterCleared" in dict(world.events(name)))
 
 
 def test_runs_are_found_as_a_person_looks_for_them(world: World) -> None:

@@ -68,7 +68,7 @@ class World:
 
     def runs(self, name: str) -> list[Object]:
         """Return the records of a Schedule, oldest occurrence first."""
-        return sorted(self.all_runs(name), key=lambda run: str(run["spec"]["scheduledTime"]))
+        return sorted(self.all_runs(name), key=lambda run: str(run["spec"].get("scheduledTime", "")))
 
     def all_runs(self, name: str) -> list[Object]:
         """Return the records of a Schedule, those that people have created among them, by name."""

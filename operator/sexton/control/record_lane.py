@@ -101,17 +101,19 @@ class RecordLane:
                 await self._end(entry, change)
             case DeleteRecord():
                 await self._delete_record(entry, change)
-            case SupersedeRun() | MarkRedriven() | ClearDeadLetter():
+            case ClearDeadLetter():
+                body = cleared_record(change, now=self._clock.now())
+                if await self._patch_record(entry, change.run, body):
+                    self._events.tell(entry.schedule, change.announcement)
+            case SupersedeRun() | MarkRedriven():
                 await self._patch_record(entry, change.run, self._note(change))
 
-    def _note(self, change: SupersedeRun | MarkRedriven | ClearDeadLetter) -> Object:
+    def _note(self, change: SupersedeRun | MarkRedriven) -> Object:
         match change:
             case SupersedeRun():
                 return superseded_record(change, now=self._clock.now())
             case MarkRedriven():
                 return redriven_record(change)
-            case ClearDeadLetter():
-                return cleared_record(change, now=self._clock.now())
 
     async def pend(self, entry: Entry, step: StartJob, *, reason: str, message: str) -> bool:
         """Put on record that there is no Job, and why; tell whether that is news."""

@@ -64,6 +64,16 @@ def dead_letter_dropped(run: RunView) -> Announcement:
     )
 
 
+def dead_letter_cleared(run: RunView, *, by: str) -> Announcement:
+    """Announce that a redrive has succeeded, so that a dead letter is one no longer."""
+    return Announcement(
+        type=EventType.NORMAL,
+        reason="DeadLetterCleared",
+        message=f"dead letter {run.name} is redriven with success by {by}",
+        key=run.name,
+    )
+
+
 def missed(missed_: Missed, *, window: Window, name: str) -> Announcement:
     """Announce occurrences that were missed; the window may be more than what has just been added to it."""
     return Announcement(

@@ -119,7 +119,9 @@ def _ends(view: View, *, now: datetime) -> Iterator[EndRun | SupersedeRun | Clea
         if not counted(view, each):
             continue
         cleared = line(view, each.run) if each.end.succeeded else []
-        yield from (ClearDeadLetter(run=dead, by=each.run.name) for dead in cleared)
+        for dead in cleared:
+            said = announcing.dead_letter_cleared(dead, by=each.run.name)
+            yield ClearDeadLetter(run=dead, by=each.run.name, announcement=said)
         # A successor that has ended would no longer show that its predecessor was followed, nor one that has succeeded
         # that there are dead letters to clear.
         if not cleared and each.run.name not in waits:

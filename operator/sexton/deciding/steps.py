@@ -129,6 +129,7 @@ class ClearDeadLetter:
 
     run: RunView
     by: str
+    announcement: Announcement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
