@@ -46,6 +46,11 @@ class Options:
     settings: Settings = field(default_factory=Settings)
 
 
+UNHURRIED_SHARE = 8
+"""Which part of the workers sees to records and status. With all of them at it the API server has no time left to tell
+who watches it of the Jobs that have just been created: measured with a thousand at once, three seconds late."""
+
+
 class PartDied(Exception):
     """A part of the operator has ended that must not: the process ends too, and is started anew."""
 
@@ -73,7 +78,9 @@ async def operate(options: Options, *, clock: Clock | None = None, stop: asyncio
 
 
 async def _operate(client: KubeClient, options: Options, *, clock: Clock, stop: asyncio.Event) -> None:
-    queue = WorkQueue(clock=clock, workers=options.workers)
+    queue = WorkQueue(
+        clock=clock, workers=options.workers, unhurried=max(1, options.workers // UNHURRIED_SHARE)
+    )
     requests = Requests(client, clock=clock)
     cache = Cache(clock=clock, settings=options.settings, wake=queue.wake, unclaimed=requests.unclaimed)
     requests.cache = cache

@@ -26,9 +26,11 @@ class WorkQueue:
     work: Work
     """What is done for a key; it is given last, since it needs the cache, which needs the queue."""
 
-    def __init__(self, *, clock: Clock, workers: int) -> None:
+    def __init__(self, *, clock: Clock, workers: int, unhurried: int | None = None) -> None:
         self._clock = clock
         self._workers = workers
+        self._unhurried = workers if unhurried is None else unhurried
+        """How many run at once while nobody waits whose instant has come."""
         self._due: dict[str, None] = {}
         self._waiting: dict[str, None] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
@@ -74,7 +76,9 @@ class WorkQueue:
 
     def _fill(self) -> None:
         """Give the free workers something to do."""
-        while len(self._running) < self._workers and (lane := self._due or self._waiting):
+        while (lane := self._due or self._waiting) and len(self._running) < (
+            self._workers if lane is self._due else self._unhurried
+        ):
             key = next(iter(lane))
             if lane is self._due:
                 self._first.add(key)

@@ -16,9 +16,9 @@ from unit.deciding.views import at
 class Works:
     """A queue whose work goes on until it is told to end."""
 
-    def __init__(self, *, workers: int = 8, now: str = "10:00") -> None:
+    def __init__(self, *, workers: int = 8, unhurried: int | None = None, now: str = "10:00") -> None:
         self.clock = StillClock(now)
-        self.queue = WorkQueue(clock=self.clock, workers=workers)
+        self.queue = WorkQueue(clock=self.clock, workers=workers, unhurried=unhurried)
         self.queue.work = self._work
         self.begun: list[str] = []
         self.running: Counter[str] = Counter()
@@ -103,6 +103,21 @@ async def test_keys_run_in_parallel_up_to_the_number_of_workers() -> None:
     await works.settles()
     assert sorted(works.begun) == list("abcdef")
     assert works.most_at_once == 3
+
+
+async def test_what_is_not_due_has_a_part_of_the_workers() -> None:
+    works = Works(workers=3, unhurried=1)
+    for key in "ab":
+        works.queue.wake(key)
+    await works.settles()
+    assert works.most_at_once == 1
+    for key in "cdef":
+        works.queue.wake(key, due=True)
+    await works.settles()
+    assert works.most_at_once == 3
+    works.opens()
+    await works.settles()
+    assert works.begun == list("acdefb")
 
 
 async def test_keys_whose_instant_has_come_go_first() -> None:
