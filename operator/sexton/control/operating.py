@@ -46,7 +46,7 @@ class Options:
     settings: Settings = field(default_factory=Settings)
 
 
-UNHURRIED_SHARE = 8
+UNHURRIED_SHARE = 4
 """Which part of the workers sees to records and status. With all of them at it the API server has no time left to tell
 who watches it of the Jobs that have just been created: measured with a thousand at once, three seconds late."""
 
