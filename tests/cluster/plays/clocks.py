@@ -7,6 +7,7 @@ import urllib.error
 import urllib.request
 from contextlib import AbstractContextManager
 from datetime import timedelta
+from functools import partial
 
 from cluster.backstage import Backstage
 from cluster.conftest import Report
@@ -53,19 +54,19 @@ def ten_minutes_behind_for_good(backstage: Backstage, report: Report) -> None:
         load = _begun(world)
         # So long that what is run again, if anything is, is younger than the Schedule.
         world.until_now_is(world.clock.now() + TEN_MINUTES)
-        before = {name: world.status(name)["lastHandledTime"] for name in load.kinds}
         _apart(world, -TEN_MINUTES)
         world.clock.step_both(-TEN_MINUTES)
-        world.until(
-            "the cursor to be set back",
-            lambda: world.status("minutely")["lastHandledTime"] < before["minutely"],
-        )
-        world.until("the event", lambda: "CursorReset" in dict(world.events("minutely")))
+        # Not of every Schedule, if the machine is slow: a cursor less than a minute ahead may stay.
+        world.until("a cursor to be set back", lambda: any(map(partial(_was_set_back, world), load.kinds)))
         world.until_now_is(world.clock.now() + TEN_MINUTES)
         load.until_fired(1)
         verdict = load.verdict()
         report(f"10 min behind for good, {load.occurrences()} occurrences: {verdict or 'sound'}")
         assert not verdict.doubles + verdict.stuck, str(verdict)
+
+
+def _was_set_back(world: DirectWorld, name: str) -> bool:
+    return "CursorReset" in dict(world.events(name))
 
 
 def _for_a_while(backstage: Backstage, report: Report, name: str, step: timedelta) -> None:
