@@ -37,9 +37,7 @@ def replaces(world: DirectWorld, keeper: Keeper) -> Due:
         "replaces", in_a_row(instants), concurrencyPolicy="Replace", simulated={"run-for": "6s"}
     )
     world.until_now_is(instants[-1])
-    until(
-        world, "both to end", lambda: world.phases_of(name) in (["Replaced", "Succeeded"], ["Succeeded"] * 2)
-    )
+    until(world, "both to be dealt with", lambda: dealt_with(world, name, 2))
     return {name: instants}
 
 
