@@ -71,6 +71,8 @@ class Ledger:
         self.accounts: dict[str, Account] = defaultdict(Account)
         self.caught_up: list[datetime] = []
         """When runs were started late."""
+        self.refused: list[datetime] = []
+        """When late starts were refused, which take a place all the same."""
         self.clock_was_wrong = False
         self.writes = 0
 
@@ -97,7 +99,8 @@ class Ledger:
 
     def place_since(self) -> datetime:
         """Return since when there has been, or from when there will be, a place under the storm cap."""
-        return self.caught_up[-CAP] + TICK if len(self.caught_up) >= CAP else NEVER
+        taken = sorted(self.caught_up + self.refused)
+        return taken[-CAP] + TICK if len(taken) >= CAP else NEVER
 
     # Jobs
 
@@ -129,12 +132,18 @@ class Ledger:
             return
         if not self.clock_was_wrong:
             law(instant <= now, f"{name} starts too early")
-            law(instant > account.floor, f"{name} starts at or before the floor")
+            in_flight = any(
+                _status(run).get("reason") == "QuotaExceeded" for run in self._records(account, name)
+            )
+            law(instant > account.floor or in_flight, f"{name} starts at or before the floor")
             law(instant > account.newest or account.meddled, f"{name} starts after a newer one: oldest first")
         account.newest = max(account.newest, instant)
         if said[meta.CAUGHT_UP_ANNOTATION] == "true":
             self.caught_up = [*(each for each in self.caught_up if now - each < TICK), now]
             law(len(self.caught_up) <= CAP, f"the storm cap: {len(self.caught_up)} within {TICK}")
+
+    def _records(self, account: Account, name: str) -> list[Object]:
+        return [run for run in account.records.values() if run["metadata"]["name"] == name]
 
     def _in_flight(self, uid: str) -> list[str]:
         """Return the names of Jobs that live and of records that wait for a retry."""
@@ -172,7 +181,7 @@ class Ledger:
 
     def _job_goes(self, account: Account, job: Object) -> None:
         name, ended = record_name(job), _ended(job)
-        records = [run for run in account.records.values() if run["metadata"]["name"] == name]
+        records = self._records(account, name)
         if any(run["metadata"]["uid"] in account.forgotten for run in records):
             return  # its record was deleted, and so it is cancelled
         if any(_status(run).get("phase") == "Replaced" for run in records):

@@ -337,6 +337,8 @@ class World:
         uid, key, number = self.identity(run)
         match phase_of(run), _reason(run):
             case "Pending", "JobRefused":
+                if run["spec"]["caughtUp"] and number == 1:
+                    self.ledger.refused.append(self.now)
                 self.tells(lambda: self.models[uid].job_refused(self.now, key, number))
             case "Pending", "QuotaExceeded":
                 self.tells(lambda: self.models[uid].job_waits(self.now, key, number))
