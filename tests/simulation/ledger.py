@@ -136,7 +136,10 @@ class Ledger:
                 _status(run).get("reason") == "QuotaExceeded" for run in self._records(account, name)
             )
             law(instant > account.floor or in_flight, f"{name} starts at or before the floor")
-            law(instant > account.newest or account.meddled, f"{name} starts after a newer one: oldest first")
+            in_order = (
+                instant > account.newest or account.meddled or in_flight
+            )  # those with a quota to wait for race
+            law(in_order, f"{name} starts after a newer one: oldest first")
         account.newest = max(account.newest, instant)
         if said[meta.CAUGHT_UP_ANNOTATION] == "true":
             self.caught_up = [*(each for each in self.caught_up if now - each < TICK), now]
