@@ -144,7 +144,7 @@ class Chains:
         if chain.caught_up:
             self._wants_its_turn(chain.order, now)
             return False
-        self._attempt(chain, now, now)
+        self._attempt(chain, chain.order, now)
         return True
 
     def _never_starts(self, chain: Chain, phase: str, reason: str) -> None:
