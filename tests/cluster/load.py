@@ -14,7 +14,7 @@ from cluster.accounts import Books, Verdict, kept
 from cluster.direct_world import DirectWorld
 from cluster.ledger import Attempt, created_jobs, every_minutes, moment
 
-PATIENCE_SECONDS = 120.0
+PATIENCE_SECONDS = 240.0
 
 # name: every so many minutes, and the rest of the spec. Pods are simulated: they end at once unless told otherwise.
 KINDS: dict[str, tuple[int, dict[str, Any]]] = {

@@ -85,6 +85,8 @@ class Reconciler:
                 self._gate.waits(uid, None)
                 return
             await self._prepare(entry)
+            if self._cache.entry(uid) is not entry:
+                continue  # it was deleted while we looked
             # What our own writes have answered wakes us, too; from here to the plan nobody comes in between.
             self._queue.looked_at(uid)
             view = self._cache.view(

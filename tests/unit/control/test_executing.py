@@ -418,6 +418,20 @@ async def test_a_schedule_that_was_recreated_is_another_one() -> None:
     assert operator.stored(SCHEDULES, "nightly")["status"] == {}, "its status is its own"
 
 
+async def test_a_schedule_that_is_deleted_while_it_is_looked_at(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operator = Operator()
+
+    async def deleted(entry: Entry) -> None:
+        operator.cache.schedule_gone(entry.schedule.uid)
+
+    monkeypatch.setattr(operator.reconciler, "_prepare", deleted)
+    await operator.reconciles()
+    assert operator.server.writes() == []
+    assert caplog.records == []
+
+
 async def test_a_job_that_comes_late_beats_the_record_that_it_was_missed() -> None:
     """Rule: a Job beats a Skip or Miss record of the same instant; it is not cancelled for it, either."""
     operator = Operator(now="10:08:30", catchUp="None")
