@@ -149,7 +149,11 @@ class Cache:
         if known is None:
             ready = condition(schedule.status, READY)
             refused = ready.message if ready is not None and ready.reason == RECORD_REFUSED else None
-            self._entries[uid] = Entry(schedule=schedule, record_refused=refused)
+            self._entries[uid] = Entry(
+                schedule=schedule,
+                record_refused=refused,
+                history_wanted=self._ended_lately(schedule.status),
+            )
             self._uids[schedule.namespace, schedule.name] = uid
         else:
             if schedule.status.observed_generation is None and known.schedule.status.observed_generation:
@@ -158,6 +162,13 @@ class Cache:
             self._forget_passed(uid, schedule.status)
             self._forget_departed(uid)
         self._wake(uid)
+
+    def _ended_lately(self, status: ScheduleStatus) -> bool:
+        """Tell whether something ended so short a time ago that a process before us was not to prune it yet."""
+        since = self._clock.now() - 2 * self._settings.name_kept
+        return any(
+            run.completion_time is not None and run.completion_time >= since for run in status.recent_runs
+        )
 
     def schedule_gone(self, uid: str) -> None:
         """Take in that a Schedule was deleted; the garbage collector sees to what it owns."""

@@ -4,12 +4,12 @@ In flight is read from live Jobs and open records, never from a remembered list.
 counts: it has been started as far as we are concerned.
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sexton.api.run import Phase
 from sexton.api.schedule import ConcurrencyPolicy
 from sexton.deciding.pending import end_of_pending, is_waiting
-from sexton.deciding.retrying import expired, outcome
+from sexton.deciding.retrying import expired, outcome, policy
 from sexton.deciding.view import JobEnd, RunView, View
 
 
@@ -48,7 +48,18 @@ def is_in_flight(view: View, run: RunView, *, now: datetime) -> bool:
     if run.phase is Phase.REQUESTED or is_waiting(view, run):
         return False
     end = end_of(view, run, now=now)
-    return end is None or outcome(view, run, end) is Phase.AWAITING_RETRY
+    return end is None or (
+        outcome(view, run, end) is Phase.AWAITING_RETRY and not _is_too_late(view, run, end, now=now)
+    )
+
+
+def _is_too_late(view: View, run: RunView, end: JobEnd, *, now: datetime) -> bool:
+    """Tell whether the retry of an attempt that has ended comes to nothing: its deadline has passed meanwhile."""
+    deadline = view.spec.starting_deadline_seconds if view.spec else None
+    if run.phase is Phase.AWAITING_RETRY or deadline is None or not view.certain:
+        return False
+    due = end.at + policy(view).delay_after(run.origin.attempt)
+    return (now - due) // timedelta(seconds=1) > deadline
 
 
 def in_flight(view: View, *, now: datetime) -> list[str]:

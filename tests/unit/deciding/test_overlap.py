@@ -73,6 +73,26 @@ def test_forbid_skips_what_is_due_while_another_is_in_flight(name: str) -> None:
     assert blocked_by in record.message
 
 
+TOO_LATE = [
+    (45, "10:03:00", True),
+    (300, "10:03:00", False),
+    (None, "10:03:00", False),
+    (45, "10:04:30", False),
+]
+
+
+@pytest.mark.parametrize(("deadline", "failed", "starts"), TOO_LATE)
+def test_a_chain_that_cannot_go_on_blocks_nobody(deadline: int | None, failed: str, starts: bool) -> None:
+    """The retry of what failed while no operator ran would start later than startingDeadlineSeconds allows."""
+    view = schedule(
+        handled="10:00",
+        jobs=[job("10:00", ended=failed, succeeded=False)],
+        runs=[run("10:00")],
+        starting_deadline_seconds=deadline,
+    )
+    assert bool(steps(decide(view, now=at(DUE)), StartJob)) == starts
+
+
 @pytest.mark.parametrize("name", IN_FLIGHT)
 def test_allow_runs_both(name: str) -> None:
     plan = decide(_view(name, policy="Allow"), now=at(DUE))
