@@ -416,6 +416,7 @@ def full_status() -> ScheduleStatus:
             "recent_runs": [
                 RecentRun(
                     name="b",
+                    creation_time=NINE,
                     scheduled_time=NINE,
                     trigger=Trigger.RETRY,
                     attempt=2,
@@ -449,6 +450,7 @@ def full_run_status() -> ScheduleRunStatus:
             "job_name": "now-1",
             "window": Window(count=2, first=NINE, last=TEN),
             "blocked_by": "other",
+            "waiting_since": NINE.replace(microsecond=5),
             "delivery_id": "u",
             "redriven_by": "again",
         }

@@ -92,7 +92,9 @@ def test_who_has_nothing_more_to_start_gives_its_permit_back() -> None:
     assert [night.gate.may(uid) for uid in "abc"] == [False, True, True]
 
 
-@pytest.mark.parametrize(("created", "left"), [("11:59:51", 1), ("11:59:50", 2), ("12:00:30", 2)])
+@pytest.mark.parametrize(
+    ("created", "left"), [("11:59:51", 1), ("11:59:49.5", 1), ("11:59:49", 2), ("12:00:30", 2)]
+)
 def test_what_a_process_before_has_started_counts(created: str, left: int) -> None:
     night = Night({uid: ["09:00"] for uid in "abc"})
     night.gate.started_before(job("09:00", created=created))

@@ -338,7 +338,12 @@ class World:
         assert record.origin.scheduled_time > status.floor_time, "so does an edit"
         self._check_nobody_is_in_flight(now=now)
         if record.reason == QUEUED:
-            first = min(self._queue(), key=lambda run: run.origin.scheduled_time)
+            deadline = timedelta(seconds=(self.spec.starting_deadline_seconds or 0) + 1)
+            never = status.floor_time if self.spec.starting_deadline_seconds is None else now - deadline
+            may_start = [
+                run for run in self._queue() if run.origin.scheduled_time > max(never, status.floor_time)
+            ]
+            first = min(may_start, key=lambda run: run.origin.scheduled_time)
             assert first.name == record.name, "oldest first"
         if self.spec.starting_deadline_seconds is not None:
             lateness = now - record.origin.scheduled_time
