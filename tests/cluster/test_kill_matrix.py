@@ -49,6 +49,7 @@ def theatre(kwok_cluster: ClusterAccess, tmp_path: Path) -> Iterator[Theatre]:
 
 @pytest.mark.cluster_faults
 @pytest.mark.simulated_node
+@pytest.mark.busy
 def test_every_write_interrupted(theatre: Theatre, report: Report) -> None:
     """Every occurrence ends exactly once, the counters are exact, and nothing stays open."""
     with ThreadPoolExecutor(AT_ONCE) as stages:

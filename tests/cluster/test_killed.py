@@ -49,6 +49,7 @@ def simulated() -> Iterator[ClusterAccess]:
 
 
 @pytest.mark.cluster_faults
+@pytest.mark.busy
 def test_killed_at_random_moments(simulated: ClusterAccess, report: Report) -> None:
     """SIGKILL at any time, and started again: no occurrence runs twice, none is lost, none stays open."""
     namespace, operators = "default", OperatorFactory(simulated.kubeconfig, "default")

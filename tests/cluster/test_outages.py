@@ -40,6 +40,7 @@ def _away(stop: Callable[[], None], start: Callable[[], None]) -> Iterator[None]
 
 @pytest.mark.cluster_faults
 @pytest.mark.simulated_node
+@pytest.mark.busy
 @pytest.mark.parametrize("part", ["api_server", "etcd"])
 def test_an_outage_is_ridden_out(backstage: Backstage, part: str, report: Report) -> None:
     """Nothing is started twice or lost, no attempt fails for it, and the operator lives on."""

@@ -55,6 +55,7 @@ def playing(
 
 @pytest.mark.cluster_faults
 @pytest.mark.simulated_node
+@pytest.mark.busy
 @pytest.mark.parametrize("play", PLAYS, ids=lambda play: play.__name__)
 def test_play(playing: Playing, play: Play, report: Report) -> None:
     """What the play expects comes true."""

@@ -26,6 +26,7 @@ KINDS = ("local", "existing", "kind")
 FAULTS = "cluster_faults"
 REAL_NODE = "real_node"
 SIMULATED_NODE = "simulated_node"
+BUSY = "busy"
 ACCOUNT_TIMEOUT = 30.0
 
 
@@ -48,6 +49,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", f"{FAULTS}: breaks the cluster on purpose, so it needs a local one")
     config.addinivalue_line("markers", f"{REAL_NODE}: needs pods that really run, not simulated ones")
     config.addinivalue_line("markers", f"{SIMULATED_NODE}: is about what happens around pods, not in them")
+    config.addinivalue_line(
+        "markers", f"{BUSY}: has so much going on at once that nothing else should run beside it"
+    )
     if _kind_of(config) == "kind" and config.pluginmanager.hasplugin("pytest-kind"):
         for option, program in (("kind_bin", "kind"), ("kind_kubectl_bin", "kubectl")):
             if not config.getoption(option):
