@@ -9,6 +9,8 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
+import time
 from dataclasses import dataclass, field
 from datetime import timedelta
 from multiprocessing.process import BaseProcess
@@ -43,7 +45,7 @@ class OperatorProcess:
 
     def __init__(self, kubeconfig: Path, namespace: str, setup: Setup, log: Path | None) -> None:
         self._process: BaseProcess = _FORKS.Process(
-            target=_main, args=(str(kubeconfig), namespace, setup, log), daemon=True
+            target=_main, args=(os.getpid(), str(kubeconfig), namespace, setup, log), daemon=True
         )
         self._process.start()
 
@@ -107,7 +109,18 @@ def short_lived_names(seconds: float) -> Settings:
     return Settings(name_kept=timedelta(seconds=seconds))
 
 
-def _main(kubeconfig: str, namespace: str, setup: Setup, log: Path | None) -> None:
+def _ends_with(test: int) -> None:
+    """End this process when that of the test is gone: it may have been killed, and its operators are not its children."""
+    while True:
+        try:
+            os.kill(test, 0)
+        except ProcessLookupError:
+            os._exit(1)
+        time.sleep(1.0)
+
+
+def _main(test: int, kubeconfig: str, namespace: str, setup: Setup, log: Path | None) -> None:
+    threading.Thread(target=_ends_with, args=(test,), daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the test's own Ctrl-C ends it through its parent
     if log is not None:
         descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
