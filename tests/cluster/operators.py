@@ -110,7 +110,7 @@ def short_lived_names(seconds: float) -> Settings:
 
 
 def _ends_with(test: int) -> None:
-    """End this process when that of the test is gone: it may have been killed, and its operators are not its children."""
+    """End this process when that of the test is gone: whoever kills that does not know of us."""
     while True:
         try:
             os.kill(test, 0)
