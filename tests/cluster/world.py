@@ -95,8 +95,13 @@ class World:
         return [(event["reason"], event["message"]) for event in found["items"]]
 
     def until(self, what: str, probe: Callable[[], Any], seconds: float = PATIENCE_SECONDS) -> Any:
-        """Wait until something is so, and return it; what is there instead is in the error."""
-        return wait_for(what, probe, seconds, lambda: self.kubectl("get", "sx,sxr,jobs", "--output=wide"))
+        """Wait until something is so, and return it; an empty list is not yet. What is there instead is in the error."""
+        return wait_for(
+            what,
+            lambda: probe() or None,
+            seconds,
+            lambda: self.kubectl("get", "sx,sxr,jobs", "--output=wide"),
+        )
 
     def until_now_is(self, instant: datetime) -> None:
         """Wait until this world's clock shows an instant."""
