@@ -95,7 +95,7 @@ class World:
         return [(event["reason"], event["message"]) for event in found["items"]]
 
     def until(self, what: str, probe: Callable[[], Any], seconds: float = PATIENCE_SECONDS) -> Any:
-        """Wait until something is so, and return it; an empty list is not yet. What is there instead is in the error."""
+        """Wait until something is so, and return it; an empty list is not yet. The error tells what is there."""
         return wait_for(
             what,
             lambda: probe() or None,
