@@ -27,8 +27,8 @@ from sexton.deciding.replacing import replaced, replaced_end
 from sexton.deciding.retrying import (
     awaiting_retry,
     kept_dead_letters,
+    next_attempt_at,
     outcome,
-    policy,
     successor_name,
     told,
 )
@@ -109,7 +109,7 @@ def _ended(view: View, run: RunView, *, gone: frozenset[str], now: datetime) -> 
         return _over(run, Phase.MISSED, never) if never else None
     phase = outcome(view, run, end)
     waits = phase is Phase.AWAITING_RETRY
-    following = end.at + policy(view).delay_after(run.origin.attempt) if waits else None
+    following = next_attempt_at(view, run, end) if waits else None
     return Ended(run=run, end=end, phase=phase, next_attempt_time=following)
 
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from sexton.api.schedule import CatchUp
+from sexton.deciding.deadline import newest_too_late
 from sexton.deciding.due import RESOLUTION, window
 from sexton.deciding.progress import handled
 from sexton.deciding.steps import GrowWindow, RecordWaiting, RecordWindow, StartJob, Step
@@ -32,8 +33,7 @@ def backlog(view: View, steps: Iterable[Step], *, now: datetime) -> Backlog | No
     if spec is None or timetable is None or spec.suspend or spec.catch_up is CatchUp.NONE:
         return Backlog()
     after = max([handled(view, now=now), *filter(None, map(_taken, steps))])
-    if spec.starting_deadline_seconds is not None:
-        after = max(after, now - timedelta(seconds=spec.starting_deadline_seconds + 1))
+    after = max(after, newest_too_late(spec, now=now) or after)
     since = now - view.settings.on_time - RESOLUTION
     if spec.catch_up is CatchUp.ALL:
         return Backlog(

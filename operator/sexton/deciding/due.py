@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sexton.api.schedule import CatchUp, ScheduleSpec
+from sexton.deciding.deadline import is_too_late, newest_too_late
 from sexton.deciding.settings import Settings
 from sexton.deciding.view import Window
 from sexton.timing import Recurrence
@@ -60,7 +61,7 @@ def _newest(
     missed = window(timetable, after=handled, until=start - RESOLUTION if start else now)
     if missed is None:
         return Due(start=Candidate(scheduled_time=start, caught_up=False) if start else None)
-    if start is None and spec.catch_up is CatchUp.LAST and not _too_late(spec, missed.last, now=now):
+    if start is None and spec.catch_up is CatchUp.LAST and not is_too_late(spec, missed.last, now=now):
         older = window(timetable, after=handled, until=missed.last - RESOLUTION)
         if older is not None:
             return Due(missed=_collapsed(older, into=missed.last))
@@ -84,11 +85,11 @@ def _oldest(
     oldest = timetable.after(handled)
     if oldest is None or oldest > now:
         return Due()
-    deadline = spec.starting_deadline_seconds
-    if deadline is None or not _too_late(spec, oldest, now=now):
-        return Due(start=Candidate(scheduled_time=oldest, caught_up=now - oldest > settings.on_time))
-    missed = window(timetable, after=handled, until=now - timedelta(seconds=deadline + 1))
-    return Due(missed=_past_the_deadline(spec, missed) if missed else None)
+    too_late = newest_too_late(spec, now=now)
+    missed = window(timetable, after=handled, until=too_late) if too_late is not None else None
+    if missed is not None:
+        return Due(missed=_past_the_deadline(spec, missed))
+    return Due(start=Candidate(scheduled_time=oldest, caught_up=now - oldest > settings.on_time))
 
 
 def _past_the_deadline(spec: ScheduleSpec, missed: Window) -> Missed:
@@ -113,16 +114,10 @@ def _on_time(
     """Return the oldest occurrence that is on time and may still start."""
     instant = timetable.after(max(handled, now - settings.on_time - RESOLUTION))
     while instant is not None and instant <= now:
-        if not _too_late(spec, instant, now=now):
+        if not is_too_late(spec, instant, now=now):
             return instant
         instant = timetable.after(instant)
     return None
-
-
-def _too_late(spec: ScheduleSpec, instant: datetime, *, now: datetime) -> bool:
-    """Tell whether ``startingDeadlineSeconds`` forbids to start the occurrence now."""
-    deadline = spec.starting_deadline_seconds
-    return deadline is not None and (now - instant) // timedelta(seconds=1) > deadline
 
 
 def _collapsed(missed: Window, *, into: datetime) -> Missed:

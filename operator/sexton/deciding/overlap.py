@@ -4,12 +4,13 @@ In flight is read from live Jobs and open records, never from a remembered list.
 counts: it has been started as far as we are concerned.
 """
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from sexton.api.run import Phase
 from sexton.api.schedule import ConcurrencyPolicy
+from sexton.deciding.deadline import is_too_late
 from sexton.deciding.pending import end_of_pending, is_waiting
-from sexton.deciding.retrying import expired, outcome, policy
+from sexton.deciding.retrying import expired, next_attempt_at, outcome
 from sexton.deciding.view import JobEnd, RunView, View
 
 
@@ -48,18 +49,10 @@ def is_in_flight(view: View, run: RunView, *, now: datetime) -> bool:
     if run.phase is Phase.REQUESTED or is_waiting(view, run):
         return False
     end = end_of(view, run, now=now)
-    return end is None or (
-        outcome(view, run, end) is Phase.AWAITING_RETRY and not _is_too_late(view, run, end, now=now)
-    )
-
-
-def _is_too_late(view: View, run: RunView, end: JobEnd, *, now: datetime) -> bool:
-    """Tell whether the retry of an attempt that has ended comes to nothing: its deadline has passed meanwhile."""
-    deadline = view.spec.starting_deadline_seconds if view.spec else None
-    if run.phase is Phase.AWAITING_RETRY or deadline is None or not view.certain:
-        return False
-    due = end.at + policy(view).delay_after(run.origin.attempt)
-    return (now - due) // timedelta(seconds=1) > deadline
+    if end is None:
+        return True
+    comes_too_late = view.certain and is_too_late(view.spec, next_attempt_at(view, run, end), now=now)
+    return outcome(view, run, end) is Phase.AWAITING_RETRY and not comes_too_late
 
 
 def in_flight(view: View, *, now: datetime) -> list[str]:

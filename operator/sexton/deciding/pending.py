@@ -5,10 +5,11 @@ quota is in flight. One whose Job the API server has refused is pending only unt
 """
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from sexton.api.run import Phase
 from sexton.api.times import short_duration
+from sexton.deciding.deadline import too_late_from
 from sexton.deciding.progress import floor
 from sexton.deciding.view import JobEnd, RunView, View
 
@@ -19,8 +20,6 @@ REPLACING = "Replacing"
 QUOTA_EXCEEDED = "QuotaExceeded"
 """The reason of a record that waits for room in a quota."""
 TOO_LATE = "StartingDeadlineExceeded"
-
-SECOND = timedelta(seconds=1)
 
 
 def is_waiting(view: View, run: RunView) -> bool:
@@ -80,11 +79,8 @@ def quota_deadline(view: View, run: RunView) -> datetime:
     ``startingDeadlineSeconds`` counts from the occurrence; for retries and runs on request from when they were due.
     """
     since = run.waiting_since or run.created_at
-    seconds = view.spec.starting_deadline_seconds if view.spec else None
-    if seconds is None:
-        return since + view.settings.quota_patience
     due = run.origin.scheduled_time if run.scheduled else since
-    return due + timedelta(seconds=seconds) + SECOND
+    return too_late_from(view.spec, due) or since + view.settings.quota_patience
 
 
 def why_never(view: View, run: RunView, *, now: datetime) -> JobEnd | None:
@@ -119,10 +115,7 @@ def _was_suspended(view: View) -> bool:
 
 def start_deadline(view: View, run: RunView) -> datetime | None:
     """Return when it is too late for a waiting occurrence to start, if ever."""
-    seconds = view.spec.starting_deadline_seconds if view.spec else None
-    if seconds is None or not run.scheduled:
-        return None
-    return run.origin.scheduled_time + timedelta(seconds=seconds) + SECOND
+    return too_late_from(view.spec, run.origin.scheduled_time) if run.scheduled else None
 
 
 def next_deadline(view: View, *, now: datetime) -> datetime | None:

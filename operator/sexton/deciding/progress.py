@@ -11,7 +11,7 @@ from sexton.api.run import Phase
 from sexton.api.schedule_status import ScheduleStatus
 from sexton.deciding.naming import run_name
 from sexton.deciding.retrying import is_retry_of_ours
-from sexton.deciding.view import JobView, RunView, View
+from sexton.deciding.view import JobView, Origin, RunView, View
 
 
 def floor(view: View) -> datetime:
@@ -41,19 +41,17 @@ def tail(view: View, *, now: datetime) -> list[RunView]:
             and run.phase is not Phase.REQUESTED
             and credible(view, run.last_instant, now=now)
             and (stored is None or run.last_instant > stored)
-            and _is_of_ours(view, run)
+            and _is_named_for(view, run.name, run.origin)
         ),
         key=lambda run: run.last_instant,
     )
 
 
-def _is_of_ours(view: View, run: RunView) -> bool:
-    """Tell whether a record is of one of our occurrences: what a person has created claims nothing."""
-    origin = run.origin
-    name = run_name(
+def _is_named_for(view: View, name: str, origin: Origin) -> bool:
+    """Tell whether a name is that of an occurrence's attempt, so that it claims that: a person's does not."""
+    return name == run_name(
         schedule=view.name, uid=view.uid, scheduled_time=origin.scheduled_time, attempt=origin.attempt
     )
-    return run.name == name
 
 
 def recorded(view: View, *, now: datetime) -> datetime | None:
@@ -101,10 +99,7 @@ def unrecorded(view: View, *, now: datetime) -> Iterator[JobView]:
             continue
         if origin.manual:
             continue
-        expected = run_name(
-            schedule=view.name, uid=view.uid, scheduled_time=origin.scheduled_time, attempt=origin.attempt
-        )
-        if job.name == expected and (cursor is None or origin.scheduled_time > cursor):
+        if _is_named_for(view, job.name, origin) and (cursor is None or origin.scheduled_time > cursor):
             yield job
 
 
@@ -117,7 +112,7 @@ def overruled(view: View) -> Iterator[tuple[JobView, RunView]]:
     before = (Phase.REQUESTED, Phase.PENDING)
     for job in view.jobs.values():
         run = view.run_of(job)
-        if run is not None and run.job_name == job.name and (run.window is not None or run.phase in before):
+        if run is not None and (run.window is not None or run.phase in before):
             yield job, run
 
 

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from sexton.api.run import Phase, Trigger
 from sexton.api.schedule_status import RecentRun
+from sexton.deciding.deadline import is_too_late
 from sexton.deciding.naming import manual_run_name, run_name
 from sexton.deciding.steps import StartJob
 from sexton.deciding.view import JobEnd, Origin, RunView, View
@@ -88,13 +89,15 @@ def kept_dead_letters(view: View) -> list[RunView]:
 
 def expired(view: View, run: RunView, *, now: datetime) -> bool:
     """Tell whether it is too late for the retry of a failed attempt: the deadline counts from when it was due."""
-    deadline = view.spec.starting_deadline_seconds if view.spec else None
-    if run.next_attempt_time is None or deadline is None or not view.certain:
-        return False
     successor = successor_name(view, run)
-    if successor in view.jobs or view.has_record(successor):
+    if run.next_attempt_time is None or successor in view.jobs or view.has_record(successor):
         return False
-    return (now - run.next_attempt_time) // timedelta(seconds=1) > deadline
+    return view.certain and is_too_late(view.spec, run.next_attempt_time, now=now)
+
+
+def next_attempt_at(view: View, run: RunView, end: JobEnd) -> datetime:
+    """Return when the attempt after one that has ended so is due."""
+    return end.at + policy(view).delay_after(run.origin.attempt)
 
 
 def due_retries(view: View, *, now: datetime, cancelled: Collection[str]) -> Iterator[StartJob]:
