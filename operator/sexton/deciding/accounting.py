@@ -145,10 +145,10 @@ def counted(view: View, each: Ended | Followed | Started) -> bool:
     return passed and each.note in view.status.uncounted
 
 
-def account(view: View, *, now: datetime) -> ScheduleStatus:
-    """Return the stored status with all that has happened since counted in."""
+def account(view: View, ends: list[Ended], *, now: datetime) -> ScheduleStatus:
+    """Return the stored status with all that has happened since counted in; `ends` are what `ended` returns."""
     status = view.status
-    news = _news(view, now=now)
+    news = _news(view, ends)
     new_ends = news.ends
     begun = [run for run in tail(view, now=now) if run.window is None and not run.queued]
     begun += [each.run for each in news.starts]
@@ -166,7 +166,7 @@ def account(view: View, *, now: datetime) -> ScheduleStatus:
                 status.last_failed_time, *(each.end.at for each in new_ends if each.failed)
             ),
             "consecutive_failures": _consecutive_failures(status.consecutive_failures, new_ends),
-            "dead_letters": len(dead_letters(view, now=now)),
+            "dead_letters": len(dead_letters(view, ends)),
             "waiting": len(waiting(view)),
             **_in_flight(view, now=now),
         }
@@ -183,10 +183,9 @@ class _News:
     follows: list[Followed] = field(default_factory=list)
 
 
-def _news(view: View, *, now: datetime) -> _News:
+def _news(view: View, ends: list[Ended]) -> _News:
     stored = view.status.uncounted
-    starts, ends, follows = started(view), ended(view, now=now), followed(view)
-    everything: list[Started | Ended | Followed] = [*starts, *ends, *follows]
+    everything: list[Started | Ended | Followed] = [*started(view), *ends, *followed(view)]
     due_notes = {each.note for each in everything}
     noted = [note for note in stored if note in due_notes]
     # There is room for so many notes; what is beyond is counted once the records of these say that they are. A start
@@ -250,9 +249,8 @@ def _consecutive_failures(before: int, new_ends: list[Ended]) -> int:
     return before
 
 
-def dead_letters(view: View, *, now: datetime) -> list[RunView]:
+def dead_letters(view: View, ends: list[Ended]) -> list[RunView]:
     """Return the dead letters, oldest first: those that are just becoming one, and not those just cleared."""
-    ends = ended(view, now=now)
     cleared = {dead.name for each in ends if each.end.succeeded for dead in line(view, each.run)}
     return [dead for dead in kept_dead_letters(view) if dead.name not in cleared] + [
         replace(each.run, message=each.end.message) for each in ends if each.phase is Phase.DEAD_LETTERED

@@ -3,22 +3,22 @@
 One at a time: what starts is in flight for the one after it, and the next decision is made upon that.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sexton.api.schedule import CatchUp, ConcurrencyPolicy, ScheduleSpec
 from sexton.deciding import announcing
-from sexton.deciding.accounting import ended
+from sexton.deciding.accounting import Ended
 from sexton.deciding.due import Candidate, due
 from sexton.deciding.overlap import blocker
 from sexton.deciding.pending import QUEUED, REPLACING, waiting, waiting_for_quota
 from sexton.deciding.progress import handled, overruled, unrecorded
 from sexton.deciding.replacing import heir
 from sexton.deciding.requesting import QUEUE_FULL, RUN_IN_FLIGHT, refusal, requests, served
-from sexton.deciding.steps import EndRun, RecordWaiting, StartJob, Step
+from sexton.deciding.steps import EndRun, StartJob, Step
 from sexton.deciding.view import RunView, View
-from sexton.deciding.windows import name_of, origin_of, record_missed, record_skipped
+from sexton.deciding.windows import name_of, origin_of, record_missed, record_skipped, record_waiting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,14 +30,14 @@ class Admission:
     """The occurrence that is to be started late next, whether it may be now or has to wait for that."""
 
 
-def admit(view: View, *, now: datetime) -> Admission:
-    """Return what may begin now."""
+def admit(view: View, ends: Iterable[Ended], *, now: datetime) -> Admission:
+    """Return what may begin now; `ends` are the records that are about to end."""
     refused = tuple(_refusals(view, now=now))
     if view.spec is None or not view.clocks_agree:
         return Admission(steps=refused)
     if any(unrecorded(view, now=now)) or any(overruled(view)):
         return Admission(steps=refused)  # the next start waits for the record of the one before
-    over = frozenset(each.run.name for each in ended(view, now=now))
+    over = frozenset(each.run.name for each in ends)
     again = _room_in_the_quota(view, over=over)
     # One permit to start late is for one start.
     rest = view if again.late is None else replace(view, may_catch_up=False)
@@ -141,33 +141,20 @@ def _overlapping(
     view: View, spec: ScheduleSpec, start: Candidate, *, blocked_by: str, now: datetime
 ) -> Step | None:
     """Return what becomes of an occurrence that is due while another run is in flight, or waits before it."""
-    queue = waiting(view)
+    queue, name, origin = waiting(view), name_of(view, start.scheduled_time), origin_of(view, start)
     policy, keeps_all = spec.concurrency_policy, spec.catch_up is CatchUp.ALL
     if (
         policy is ConcurrencyPolicy.REPLACE
         and not start.caught_up
         and not (keeps_all and any(run.origin.caught_up for run in queue))
     ):
-        return _wait(view, start, reason=REPLACING, blocked_by=blocked_by)
+        return record_waiting(name, origin, reason=REPLACING, blocked_by=blocked_by)
     if policy is ConcurrencyPolicy.FORBID and not keeps_all:
-        why = f"{blocked_by} was in flight, and concurrencyPolicy is Forbid"
+        why = announcing.forbidden(blocked_by)
         return record_skipped(view, start, blocked_by=blocked_by, reason=RUN_IN_FLIGHT, why=why, now=now)
     if len(queue) < spec.max_queued:
-        return _wait(view, start, reason=QUEUED, blocked_by=blocked_by)
+        return record_waiting(name, origin, reason=QUEUED, blocked_by=blocked_by)
     if keeps_all:
         return None
     why = announcing.queue_full(len(queue), spec.max_queued)
     return record_skipped(view, start, blocked_by=blocked_by, reason=QUEUE_FULL, why=why, now=now)
-
-
-def _wait(view: View, start: Candidate, *, reason: str, blocked_by: str) -> RecordWaiting:
-    name, origin = name_of(view, start.scheduled_time), origin_of(view, start)
-    replacing = reason == REPLACING
-    return RecordWaiting(
-        run=name,
-        origin=origin,
-        reason=reason,
-        message=announcing.waits_for(blocked_by, replacing=replacing),
-        blocked_by=blocked_by,
-        announcement=announcing.waits(name, origin, blocked_by, replacing=replacing),
-    )

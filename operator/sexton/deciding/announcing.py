@@ -88,6 +88,11 @@ def skipped(what: str, *, why: str, name: str) -> Announcement:
     )
 
 
+def forbidden(blocked_by: str) -> str:
+    """Say why a run may not overlap another."""
+    return f"{blocked_by} was in flight, and concurrencyPolicy is Forbid"
+
+
 def queue_full(waiting: int, limit: int) -> str:
     """Say why no more runs may wait."""
     return f"{waiting} {'run was' if waiting == 1 else 'runs were'} waiting already, and maxQueued is {limit}"

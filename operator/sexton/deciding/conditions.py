@@ -5,7 +5,7 @@ from datetime import datetime
 from sexton.api.condition import Condition, ConditionStatus
 from sexton.api.schedule_status import ScheduleStatus
 from sexton.api.times import short_duration
-from sexton.deciding.accounting import dead_letters
+from sexton.deciding.accounting import Ended, dead_letters
 from sexton.deciding.view import RunView, View
 
 READY = "Ready"
@@ -16,7 +16,7 @@ DEAD_LETTERED = "DeadLettered"
 CATCHING_UP = "CatchingUp"
 
 
-def conditions(view: View, *, missed: int | None, now: datetime) -> tuple[Condition, ...]:
+def conditions(view: View, ends: list[Ended], *, missed: int | None, now: datetime) -> tuple[Condition, ...]:
     """Return the conditions as they ought to be; one that holds as before keeps its time.
 
     `missed` is how many occurrences that were missed wait to be caught up on; None if that can't be told now.
@@ -34,7 +34,7 @@ def conditions(view: View, *, missed: int | None, now: datetime) -> tuple[Condit
             now=now,
         )
     )
-    dead = dead_letters(view, now=now)
+    dead = dead_letters(view, ends)
     fresh.append(
         _condition(
             view,

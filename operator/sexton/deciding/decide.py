@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from sexton.api.schedule_status import ScheduleStatus
 from sexton.deciding import announcing, pruning
-from sexton.deciding.accounting import Started, account, counted, ended, followed, started
+from sexton.deciding.accounting import Ended, Started, account, counted, ended, followed, started
 from sexton.deciding.admitting import Admission, admit
 from sexton.deciding.backlog import Backlog, backlog
 from sexton.deciding.conditions import conditions
@@ -56,19 +56,19 @@ def decide(view: View, *, now: datetime) -> Plan:
     """
     if view.deleting:
         return Plan(steps=(), wake_at=None)
-    changed = change(view, now=now)
+    changed, ends = change(view, now=now), ended(view, now=now)
     steps: list[Step] = []
-    admission = admit(view, now=now) if changed is None else Admission()
+    admission = admit(view, ends, now=now) if changed is None else Admission()
     steps += (step for step in admission.steps if _is_certain(view, step))
     if changed is not None and changed.backlog is not None and view.certain:
         steps.append(record_missed(view, changed.backlog, now=now))
     retries = due_retries(view, now=now, cancelled=replaced(view, now=now))
     steps += (step for step in retries if _is_certain(view, step))
     steps += _records(view, now=now)
-    steps += _ends(view, now=now)
+    steps += _ends(view, ends)
     steps += _deletions(view, now=now)
     held = backlog(view, steps, now=now) if changed is None else Backlog()
-    desired = _status(view, changed, held, now=now)
+    desired = _status(view, ends, changed, held, now=now)
     if _differs(view.status, desired, followed=any(isinstance(step, FOLLOWED) for step in steps)):
         steps.append(
             StoreStatus(
@@ -84,7 +84,7 @@ def starts(view: View, *, now: datetime) -> tuple[StartJob, ...]:
     """Return the starts that `decide` would begin with, in a sixth of its time; none of those that take turns."""
     if view.deleting or change(view, now=now) is not None:
         return ()
-    admission = admit(view, now=now)
+    admission = admit(view, ended(view, now=now), now=now)
     if admission.late is not None:
         return ()
     return tuple(step for step in admission.steps if isinstance(step, StartJob) and _is_certain(view, step))
@@ -109,13 +109,13 @@ def _records(view: View, *, now: datetime) -> Iterator[RecordJob]:
             yield RecordJob(job=job, instead_of=run)
 
 
-def _ends(view: View, *, now: datetime) -> Iterator[EndRun | SupersedeRun | ClearDeadLetter]:
+def _ends(view: View, ends: list[Ended]) -> Iterator[EndRun | SupersedeRun | ClearDeadLetter]:
     follows = followed(view)
     waits = {each.successor for each in follows}
     yield from (
         SupersedeRun(run=each.run, successor=each.successor) for each in follows if counted(view, each)
     )
-    for each in ended(view, now=now):
+    for each in ends:
         if not counted(view, each):
             continue
         cleared = line(view, each.run) if each.end.succeeded else []
@@ -150,12 +150,14 @@ def _deletions(view: View, *, now: datetime) -> Iterator[DeleteJob | DeleteRecor
             yield DeleteJob(job=job, orphan=True)
 
 
-def _status(view: View, changed: Change | None, held: Backlog | None, *, now: datetime) -> ScheduleStatus:
-    status = account(view, now=now)
+def _status(
+    view: View, ends: list[Ended], changed: Change | None, held: Backlog | None, *, now: datetime
+) -> ScheduleStatus:
+    status = account(view, ends, now=now)
     late = sum(run.origin.late for run in waiting(view))
     update: dict[str, object] = {
         "waiting": status.waiting + held.count if held else view.status.waiting,
-        "conditions": conditions(view, missed=late + held.missed if held else None, now=now),
+        "conditions": conditions(view, ends, missed=late + held.missed if held else None, now=now),
         "description": _description(view),
         "next_schedule_times": _next_times(view, now=now),
     }

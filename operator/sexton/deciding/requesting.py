@@ -17,8 +17,9 @@ from sexton.deciding.redriving import (
     dead_letter,
     redrive_in_flight,
 )
-from sexton.deciding.steps import EndRun, MarkRedriven, RecordWaiting, StartJob, Step
+from sexton.deciding.steps import EndRun, MarkRedriven, StartJob, Step
 from sexton.deciding.view import INVALID_REQUEST, JobEnd, Origin, RunView, View
+from sexton.deciding.windows import record_waiting
 
 INVALID_SCHEDULE = "InvalidSchedule"
 RUN_IN_FLIGHT = "RunInFlight"
@@ -63,7 +64,7 @@ def served(view: View, request: RunView, *, now: datetime) -> Step:
     if blocked_by is None and queue and policy is ConcurrencyPolicy.QUEUE:
         blocked_by = queue[0].name  # it has been waiting for longer
     if blocked_by is not None and policy is ConcurrencyPolicy.FORBID:
-        why = f"{blocked_by} was in flight, and concurrencyPolicy is Forbid"
+        why = announcing.forbidden(blocked_by)
         return _skipped(request, RUN_IN_FLIGHT, why, blocked_by=blocked_by, now=now)
     if blocked_by is not None and policy is ConcurrencyPolicy.QUEUE and len(queue) >= view.spec.max_queued:
         why = announcing.queue_full(len(queue), view.spec.max_queued)
@@ -74,15 +75,7 @@ def served(view: View, request: RunView, *, now: datetime) -> Step:
     if blocked_by is None:
         return StartJob(name=request.job_name, run=request.name, origin=origin, record=request)
     reason = REPLACING if policy is ConcurrencyPolicy.REPLACE else QUEUED
-    return RecordWaiting(
-        run=request.name,
-        origin=origin,
-        reason=reason,
-        message=announcing.waits_for(blocked_by, replacing=reason == REPLACING),
-        blocked_by=blocked_by,
-        record=request,
-        announcement=announcing.waits(request.name, origin, blocked_by, replacing=reason == REPLACING),
-    )
+    return record_waiting(request.name, origin, reason=reason, blocked_by=blocked_by, request=request)
 
 
 def _origin(view: View, request: RunView) -> Origin:

@@ -1,4 +1,4 @@
-"""The records of occurrences that do not run: one for a whole row of them, which grows at its end."""
+"""The records of what does not run, one for a whole row of occurrences, which grows at its end; or not yet."""
 
 from datetime import datetime
 
@@ -6,8 +6,9 @@ from sexton.api.run import Phase, Trigger
 from sexton.deciding import announcing
 from sexton.deciding.due import Candidate, Missed
 from sexton.deciding.naming import run_name
+from sexton.deciding.pending import REPLACING
 from sexton.deciding.progress import floor, recorded
-from sexton.deciding.steps import GrowWindow, RecordWindow
+from sexton.deciding.steps import GrowWindow, RecordWaiting, RecordWindow
 from sexton.deciding.view import Origin, RunView, View, Window
 
 
@@ -86,6 +87,22 @@ def record_skipped(
         message=why,
         blocked_by=blocked_by,
         announcement=announcing.skipped(announcing.span(alone), why=why, name=name),
+    )
+
+
+def record_waiting(
+    run: str, origin: Origin, *, reason: str, blocked_by: str, request: RunView | None = None
+) -> RecordWaiting:
+    """Return what puts on record that a run waits for its turn: an occurrence, or what somebody has asked for."""
+    replacing = reason == REPLACING
+    return RecordWaiting(
+        run=run,
+        origin=origin,
+        reason=reason,
+        message=announcing.waits_for(blocked_by, replacing=replacing),
+        blocked_by=blocked_by,
+        record=request,
+        announcement=announcing.waits(run, origin, blocked_by, replacing=replacing),
     )
 
 

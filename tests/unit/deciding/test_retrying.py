@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sexton.api.run import Phase, Trigger
 from sexton.deciding import JobView, RunView, Settings, View, decide
-from sexton.deciding.accounting import account
+from sexton.deciding.accounting import account, ended
 from sexton.deciding.retrying import Policy
 from sexton.deciding.steps import (
     DeleteJob,
@@ -194,7 +194,7 @@ GIVEN_UP = {
 def test_a_retry_that_is_too_late_makes_the_attempt_a_dead_letter(name: str) -> None:
     """Rule: for retries, the deadline counts from when the retry was due."""
     view, given_up = GIVEN_UP[name]
-    stored = account(view, now=at("10:03:20"))
+    stored = account(view, ended(view, now=at("10:03:20")), now=at("10:03:20"))
     assert stored.counters.dead_lettered == given_up
     assert stored.counters.failed == (name.startswith("its Job was refused")), (
         "that attempt was counted before"
