@@ -15,7 +15,6 @@ from sexton.deciding import RunView
 from sexton.kube.client import KubeClient
 from sexton.kube.errors import NotFound
 from sexton.kube.resources import JOBS, RUNS, SCHEDULES, Resource
-from sexton.kube.watching import PAGE
 
 Object = dict[str, Any]
 
@@ -67,14 +66,10 @@ class Looker:
     async def load_history(self, entry: Entry) -> None:
         """List the records of a Schedule, once in this process, when the first of them may have to go."""
         schedule = entry.schedule
-        query = {"fieldSelector": f"spec.scheduleName={schedule.name}", "limit": str(PAGE)}
+        query = {"fieldSelector": f"spec.scheduleName={schedule.name}"}
         found: list[Object] = []
-        while True:
-            page = await self._client.list_page(RUNS, namespace=schedule.namespace, query=query)
+        async for page in self._client.list_pages(RUNS, namespace=schedule.namespace, query=query):
             found += page.get("items", ())
-            if not (more := page["metadata"].get("continue")):
-                break
-            query["continue"] = more
         self._cache.history_loaded(schedule.uid, found)
 
     async def has_a_record(self, entry: Entry, name: str) -> bool:

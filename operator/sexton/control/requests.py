@@ -17,7 +17,7 @@ from sexton.kube.client import KubeClient
 from sexton.kube.clock import Clock
 from sexton.kube.errors import Conflict, KubeError, NotFound
 from sexton.kube.resources import RUNS, SCHEDULES
-from sexton.kube.watching import PAGE, Identity
+from sexton.kube.watching import Identity
 
 log = logging.getLogger(__name__)
 
@@ -95,14 +95,10 @@ class Requests:
             await asyncio.sleep(interval_seconds)
 
     async def _sweep(self, namespace: str | None) -> None:
-        query = {"labelSelector": meta.NOT_FOUND_LABEL, "limit": str(PAGE)}
-        while True:
-            page = await self._client.list_page(RUNS, namespace=namespace, query=query)
+        query = {"labelSelector": meta.NOT_FOUND_LABEL}
+        async for page in self._client.list_pages(RUNS, namespace=namespace, query=query):
             for obj in page.get("items", ()):
                 await self._remove_if_old(obj)
-            if not (more := page["metadata"].get("continue")):
-                return
-            query["continue"] = more
 
     async def _remove_if_old(self, obj: Object) -> None:
         metadata, status = obj["metadata"], obj.get("status") or {}

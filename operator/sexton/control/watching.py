@@ -15,10 +15,10 @@ import kopf
 from sexton.api.meta import GROUP, SCHEDULE_PLURAL, VERSION
 from sexton.control.cache import Cache
 from sexton.control.shelving import pack, unpack
-from sexton.kube.client import KubeClient
+from sexton.kube.client import PAGE, KubeClient
 from sexton.kube.errors import KubeError, NotFound
 from sexton.kube.resources import RUNS, SCHEDULES
-from sexton.kube.watching import PAGE, Identity
+from sexton.kube.watching import Identity
 
 log = logging.getLogger(__name__)
 
@@ -162,15 +162,10 @@ async def _sweep(cache: Cache, client: KubeClient, *, namespace: str | None) -> 
         for uid in cache
         if (entry := cache.entry(uid)) is not None and namespace in (None, entry.schedule.namespace)
     }
-    query = {"limit": str(PAGE)}
-    while True:
-        page = await client.list_page(SCHEDULES, namespace=namespace, query=query)
+    async for page in client.list_pages(SCHEDULES, namespace=namespace):
         for obj in page.get("items", ()):
             present.add((obj["metadata"]["namespace"], obj["metadata"]["uid"]))
             cache.schedule_seen(obj)
-        if not (more := page["metadata"].get("continue")):
-            break
-        query["continue"] = more
     for uid, schedule in before.items():
         if (schedule.namespace, uid) not in present:
             cache.schedule_gone(uid)

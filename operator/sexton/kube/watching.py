@@ -18,9 +18,6 @@ from sexton.kube.resources import Resource
 
 log = logging.getLogger(__name__)
 
-PAGE = 200
-"""Objects a page: a list of hundred thousands must not be held whole by either side. Two hundred Schedules are some
-6 MB while they are read, and what is free again afterwards is mostly not given back."""
 
 Object = dict[str, Any]
 Identity = tuple[str, str]
@@ -84,18 +81,15 @@ class Reflector:
 
     async def _list(self) -> str:
         present: set[Identity] = set()
-        query = {**self.selectors, "limit": str(PAGE)}
-        while True:
-            page = await self.client.list_page(self.resource, namespace=self.namespace, query=query)
+        version = ""
+        async for page in self.client.list_pages(
+            self.resource, namespace=self.namespace, query=self.selectors
+        ):
             for obj in page.get("items", ()):
                 metadata = obj["metadata"]
                 present.add((metadata["namespace"], metadata["name"]))
                 self.sink.seen(obj)
-            more = page["metadata"].get("continue")
-            if not more:
-                break
-            query["continue"] = more
-        version: str = page["metadata"]["resourceVersion"]
+            version = page["metadata"]["resourceVersion"]
         self.sink.listed(present, resource_version=int(version))
         self.synced.set()
         return version
