@@ -9,6 +9,6 @@ settings.register_profile("fast", max_examples=25, deadline=None, derandomize=Tr
 settings.register_profile("full", max_examples=300, deadline=None, derandomize=True)
 # This one looks for what nobody has found yet; what it finds becomes a test of its own.
 settings.register_profile("explore", max_examples=3000, deadline=None, print_blob=True)
-pytest_plugins = ["cluster_tools.pytest_plugin", "unit.timing.tally"]
+pytest_plugins = ["cluster_tools.pytest_plugin", "tallies"]
 
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
