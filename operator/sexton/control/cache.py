@@ -9,10 +9,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from heapq import nsmallest
 
 from sexton.api.run import Phase
 from sexton.api.schedule_status import ScheduleStatus
+from sexton.control.asked import Asked
 from sexton.control.jobs import Object, Unreadable, owner_uid, read_job, unknown_origin
 from sexton.control.records import is_request, read_run, request_identity
 from sexton.control.schedules import KnownSchedule, read_schedule
@@ -23,10 +23,6 @@ from sexton.kube.clock import Clock
 from sexton.kube.watching import Identity
 
 log = logging.getLogger(__name__)
-
-REQUESTS_AT_ONCE = 50
-"""How many requests for one Schedule a decision looks at. Somebody may create thousands, and no other Schedule is to
-wait for that."""
 
 Wake = Callable[[str], None]
 """Called with the UID of a Schedule about which something has become known."""
@@ -79,8 +75,7 @@ class Cache:
         self._departed: set[tuple[str, str]] = set()
         """Jobs that are not there any more, and whose end has been seen but is not stored yet."""
         self._namespaces: dict[str, str] = {}
-        self._requests: dict[Identity, dict[str, RunView]] = {}
-        """Requests that nobody has answered, by namespace and name of the Schedule that they are for."""
+        self.asked = Asked()
         self._uids: dict[Identity, str] = {}
 
     def __len__(self) -> int:
@@ -102,7 +97,7 @@ class Cache:
         entry = self._entries[uid]
         schedule = entry.schedule
         jobs, runs = self._jobs.get(uid, {}), self._runs.get(uid, {})
-        asked = self._next_requests(schedule, jobs.values())
+        asked = self.asked.next_for(schedule.identity, jobs.values())
         return View(
             namespace=schedule.namespace,
             name=schedule.name,
@@ -128,15 +123,6 @@ class Cache:
             settings=self._settings,
         )
 
-    def _next_requests(self, schedule: KnownSchedule, jobs: Iterable[JobView]) -> Mapping[str, RunView]:
-        """Return the oldest requests, and those that have been started: decisions are about no more at a time."""
-        asked = self._requests.get((schedule.namespace, schedule.name), {})
-        if len(asked) <= REQUESTS_AT_ONCE:
-            return asked
-        oldest = nsmallest(REQUESTS_AT_ONCE, asked.values(), key=lambda run: (run.created_at, run.name))
-        started = (asked[job.run] for job in jobs if job.run in asked)
-        return {run.name: run for run in (*oldest, *started)}
-
     # Schedules
 
     def schedule_seen(self, obj: Object) -> None:
@@ -154,7 +140,7 @@ class Cache:
                 record_refused=refused,
                 history_wanted=self._ended_lately(schedule.status),
             )
-            self._uids[schedule.namespace, schedule.name] = uid
+            self._uids[schedule.identity] = uid
         else:
             if schedule.status.observed_generation is None and known.schedule.status.observed_generation:
                 known.probed = False  # somebody has wiped the status, and with it the cursor
@@ -174,10 +160,10 @@ class Cache:
         """Take in that a Schedule was deleted; the garbage collector sees to what it owns."""
         entry = self._entries.pop(uid, None)
         if entry is not None:
-            identity = (entry.schedule.namespace, entry.schedule.name)
+            identity = entry.schedule.identity
             if self._uids.get(identity) == uid:
                 del self._uids[identity]
-                if identity in self._requests:
+                if identity in self.asked:
                     self._unclaimed(identity)
         self._forget_namespace(uid)
 
@@ -330,7 +316,7 @@ class Cache:
         if is_request(obj):
             self._request_seen(obj)
             return None
-        self.request_gone(*request_identity(obj))
+        self.asked.gone(*request_identity(obj))
         uid = owner_uid(obj)
         if uid is None or not (obj.get("status") or {}).get("phase"):
             for owner in self._who_had(self._runs, obj["metadata"]):
@@ -365,35 +351,14 @@ class Cache:
             metadata = obj["metadata"]
             log.warning("run %s/%s is left alone: %s", metadata["namespace"], metadata["name"], error)
             return
-        namespace, schedule, name = request_identity(obj)
-        asked = self._requests.setdefault((namespace, schedule), {})
-        known = asked.get(name)
-        if known is not None and known.uid == run.uid:
-            if run.resource_version <= known.resource_version:
-                return
-            run = replace(run, created_at=known.created_at)
-        asked[name] = run
-        uid = self._uids.get((namespace, schedule))
+        schedule, _ = request_identity(obj)
+        if not self.asked.seen(schedule, run):
+            return
+        uid = self._uids.get(schedule)
         if uid is None:
-            self._unclaimed((namespace, schedule))
+            self._unclaimed(schedule)
         else:
             self._wake(uid)
-
-    def request_gone(self, namespace: str, schedule: str, name: str) -> None:
-        """Take in that a request was answered or is not there any more."""
-        asked = self._requests.get((namespace, schedule), {})
-        if asked.pop(name, None) is not None and not asked:
-            del self._requests[namespace, schedule]
-
-    def has_request(self, namespace: str, schedule: str, name: str) -> bool:
-        """Tell whether a request is known that nobody has answered."""
-        return name in self._requests.get((namespace, schedule), {})
-
-    def requests(self) -> Iterator[tuple[str, str, RunView]]:
-        """Yield every request that nobody has answered, with the namespace and the name of its Schedule."""
-        for (namespace, schedule), asked in list(self._requests.items()):
-            for run in list(asked.values()):
-                yield namespace, schedule, run
 
     def _remember(self, uid: str, run: RunView) -> None:
         """Keep of an ended record what pruning needs to know."""
@@ -450,7 +415,7 @@ class Cache:
         entry = self._entries.get(uid)
         if run is not None or entry is None:
             return run
-        return self._requests.get((entry.schedule.namespace, entry.schedule.name), {}).get(name)
+        return self.asked.get(entry.schedule.identity, name)
 
 
 def _is_history(run: RunView) -> bool:

@@ -117,25 +117,26 @@ class RunsObserver:
         if uid is not None:
             self._cache.vanished(obj)
             self._missing(uid, obj["metadata"]["namespace"], obj["metadata"]["name"])
-        namespace, schedule, name = request_identity(obj)
-        if self._cache.has_request(namespace, schedule, name):
-            self._answered(namespace, schedule, name)
+        schedule, name = request_identity(obj)
+        if self._cache.asked.get(schedule, name) is not None:
+            self._answered(schedule, name)
 
-    def _answered(self, namespace: str, schedule: str, name: str) -> None:
+    def _answered(self, schedule: Identity, name: str) -> None:
         """Look after a request that has been answered or deleted."""
         self._confirmer.confirm(
-            (namespace, name),
+            (schedule[0], name),
             seen=self._cache.run_seen,
-            gone=lambda: self._cache.request_gone(namespace, schedule, name),
+            gone=lambda: self._cache.asked.gone(schedule, name),
         )
 
     def listed(self, present: set[Identity], *, resource_version: int) -> None:
         """Look after the open records that a complete list lacks."""
-        for namespace, schedule, request in self._cache.requests():
+        for schedule, request in self._cache.asked:
+            namespace, _ = schedule
             if self._namespace not in (None, namespace):
                 continue
             if (namespace, request.name) not in present and request.resource_version <= resource_version:
-                self._answered(namespace, schedule, request.name)
+                self._answered(schedule, request.name)
         for uid, run in self._cache.runs():
             namespace = self._cache.namespace_of(uid)
             if self._namespace not in (None, namespace):

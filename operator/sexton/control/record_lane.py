@@ -231,7 +231,7 @@ class RecordLane:
         if run.phase is Phase.REQUESTED and origin is not None:
             live = await self._look.read(RUNS, namespace, name)
             if live is None or not is_request(live) or live["metadata"]["uid"] != run.uid:
-                self._cache.request_gone(namespace, entry.schedule.name, name)
+                self._cache.asked.gone(entry.schedule.identity, name)
                 if live is not None:
                     self._cache.run_seen(live)
                 return False
@@ -247,7 +247,7 @@ class RecordLane:
             return False
         except NotFound:
             self._cache.run_gone(uid, name)
-            self._cache.request_gone(namespace, entry.schedule.name, name)
+            self._cache.asked.gone(entry.schedule.identity, name)
             return False
         return True
 

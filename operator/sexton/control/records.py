@@ -28,6 +28,7 @@ from sexton.deciding.steps import (
 )
 from sexton.deciding.view import INVALID_REQUEST
 from sexton.kube.clock import Clock
+from sexton.kube.watching import Identity
 
 Object = dict[str, Any]
 
@@ -61,10 +62,10 @@ def is_request(obj: Object) -> bool:
     return not (obj.get("status") or {}).get("phase") and "deletionTimestamp" not in obj["metadata"]
 
 
-def request_identity(obj: Object) -> tuple[str, str, str]:
-    """Return the namespace of a record, the name of its Schedule, and its own name."""
+def request_identity(obj: Object) -> tuple[Identity, str]:
+    """Return the Schedule that a record is for, and the record's own name."""
     metadata = obj["metadata"]
-    return metadata["namespace"], str((obj.get("spec") or {}).get("scheduleName")), metadata["name"]
+    return (metadata["namespace"], str((obj.get("spec") or {}).get("scheduleName"))), metadata["name"]
 
 
 def running_record(job: JobView, *, schedule: str, uid: str) -> Object:

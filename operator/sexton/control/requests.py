@@ -63,8 +63,8 @@ class Requests:
         try:
             self.cache.schedule_seen(await self._client.get(SCHEDULES, namespace, name))
         except NotFound:
-            for where, which, run in self.cache.requests():
-                if (where, which) == schedule:
+            for asked_for, run in self.cache.asked:
+                if asked_for == schedule:
                     await self._refuse(schedule, run.name)
 
     async def _refuse(self, schedule: Identity, name: str) -> None:
@@ -82,7 +82,7 @@ class Requests:
             return
         except NotFound:
             log.debug("request %s/%s is gone", namespace, name)
-        self.cache.request_gone(namespace, schedule_name, name)
+        self.cache.asked.gone(schedule, name)
 
     async def sweep(self, *, namespaces: tuple[str, ...], interval_seconds: float) -> None:
         """Remove what was answered so more than an hour ago, every few minutes, until cancelled."""

@@ -17,6 +17,7 @@ from sexton.api.validation import schedule_spec, validate_schedule
 from sexton.control.shelving import Packed, Shelf
 from sexton.deciding.view import Edits
 from sexton.kube.clock import Clock
+from sexton.kube.watching import Identity
 from sexton.timing import Recurrence, TimingError
 
 log = logging.getLogger(__name__)
@@ -57,6 +58,11 @@ class KnownSchedule:
     deleting: bool
     edits: Edits
     packed: Packed[Contents]
+
+    @property
+    def identity(self) -> Identity:
+        """Namespace and name."""
+        return (self.namespace, self.name)
 
     @property
     def spec(self) -> ScheduleSpec | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sexton.control.cache import REQUESTS_AT_ONCE
+from sexton.control.asked import AT_ONCE
 from sexton.control.records import is_request
 from sexton.deciding.naming import manual_run_name
 from sexton.kube.resources import JOBS, RUNS
@@ -183,23 +183,23 @@ async def test_nor_if_it_is_deleted_in_between() -> None:
 async def test_many_at_once_are_looked_at_a_few_at_a_time_and_all_are_answered() -> None:
     """A decision about thousands would hold up every other Schedule."""
     operator = Operator(now="10:04:30")
-    for number in range(3 * REQUESTS_AT_ONCE):
+    for number in range(3 * AT_ONCE):
         asked = request(f"by-hand-{number:03}", **({"redriveOf": "nothing"} if number % 2 else {}))
         asked["metadata"]["uid"] = f"uid-{number}"
         operator.cache.run_seen(operator.server.put(RUNS, asked))
-    assert list(operator.view.runs) == [f"by-hand-{number:03}" for number in range(REQUESTS_AT_ONCE)]
+    assert list(operator.view.runs) == [f"by-hand-{number:03}" for number in range(AT_ONCE)]
     await operator.comes_to_rest()
     statuses = [operator.stored(RUNS, name)["status"] for name in operator.names(RUNS)]
     assert Counter(status.get("reason") for status in statuses) == {
         None: 1,
-        "RunInFlight": 3 * REQUESTS_AT_ONCE / 2 - 1,
-        "NotADeadLetter": 3 * REQUESTS_AT_ONCE / 2,
+        "RunInFlight": 3 * AT_ONCE / 2 - 1,
+        "NotADeadLetter": 3 * AT_ONCE / 2,
     }
 
 
 async def test_one_that_has_been_started_is_always_among_them() -> None:
     operator = Operator(now="10:04:30")
-    for number in range(REQUESTS_AT_ONCE):
+    for number in range(AT_ONCE):
         asked = request(f"older-{number:03}", created="10:04:00")
         asked["metadata"]["uid"] = f"uid-{number}"
         operator.cache.run_seen(operator.server.put(RUNS, asked))

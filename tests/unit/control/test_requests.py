@@ -73,7 +73,7 @@ async def test_it_ends_as_failed_so_that_nobody_waits_for_it() -> None:
     assert (status["phase"], status["reason"]) == ("Failed", "ScheduleNotFound")
     (condition,) = status["conditions"]
     assert (condition["type"], condition["status"]) == ("Failed", "True")
-    assert list(asked.cache.requests()) == []
+    assert list(asked.cache.asked) == []
 
 
 async def test_a_schedule_that_has_not_been_seen_yet_is() -> None:
@@ -101,7 +101,7 @@ async def test_many_for_one_schedule_have_it_looked_up_once() -> None:
         asked.cache.run_seen(asked.server.put(RUNS, made))
     await asked.works()
     assert [name for verb, _, name in asked.server.requests if verb == "get"].count("nightly") == 1
-    assert list(asked.cache.requests()) == []
+    assert list(asked.cache.asked) == []
 
 
 FAULTS = [Conflict(StatusReport(code=409, reason="Conflict", message="changed")), Outage("down")]
