@@ -41,7 +41,7 @@ class Chains:
     def _give_up_waiting(self, now: datetime) -> None:
         """Let those miss their start that have been waiting for too long."""
         for chain in self._waiting():
-            if self.spec.deadline is not None and not chain.manual and now - chain.order > self.spec.deadline:
+            if not chain.manual and self.spec.is_too_late(chain.order, now):
                 self._never_starts(chain, "Missed", "StartingDeadlineExceeded")
 
     def _end_attempts(self, now: datetime) -> bool:
@@ -94,7 +94,7 @@ class Chains:
     def _root(self, chain: Chain) -> Chain:
         """Return the chain that was the first to be redriven."""
         while chain.redrives is not None:
-            chain = self.chains[chain.redrives]
+            chain = self.chains[chain.redrives[0]]
         return chain
 
     def _retry(self, now: datetime) -> bool:
@@ -104,7 +104,7 @@ class Chains:
             attempt = chain.last
             if attempt.retry_at is None or attempt.retry_at > now:
                 continue
-            if self.spec.deadline is not None and now - attempt.retry_at > self.spec.deadline:
+            if self.spec.is_too_late(attempt.retry_at, now):
                 self._over(chain, "DeadLettered", frozenset({"StartingDeadlineExceeded"}))
                 self._given_up = True
                 return True

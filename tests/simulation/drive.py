@@ -152,7 +152,8 @@ class Drive:
         """Tell whether what comes of an edit can be foretold, if that is wanted."""
         model = self.world.models[uid]
         after = replace(model.spec, **changes)
-        clear = model.queue_is_empty or not {"policy", "catch_up"} & changes.keys()
+        free = not {"policy", "catch_up"} & changes.keys() and self.world.weather.shows_at_once
+        clear = model.queue_is_empty or free
         return not self._exact or (clear and can_be_foretold(after))
 
     async def apart(self, *, seconds: range | None = None) -> None:
@@ -203,7 +204,8 @@ class Drive:
             if at is not None and at <= now:
                 await self.fact(self.world.end_planned)
             else:
-                await self._sleeps_until(min(until, now + GLANCE))
+                # Only an operator makes Jobs, whose ends are not known before.
+                await self._sleeps_until(min(until, now + GLANCE if self.works else at or until))
 
     async def comes_to_rest(self, *, longest: timedelta) -> None:
         """Let everything come to its end, with an operator at work and nothing in its way."""

@@ -134,8 +134,12 @@ class QuotaIs:
     async def happen(self, drive: Drive) -> None:
         await drive.fact(lambda: drive.world.quota_is(full=True))
         await drive.passes(seconds(self.length))
-        await drive.fact(lambda: drive.world.quota_is(full=False))
-        drive.recovers()
+
+        def ends() -> None:
+            drive.recovers()
+            drive.world.quota_is(full=False)
+
+        await drive.fact(ends)
 
 
 @dataclass(frozen=True)

@@ -319,10 +319,7 @@ class Ledger:
             "deadLettered": phases["DeadLettered"] + redriven,
         }
         counted = {name: account.counters.get(name, 0) for name in expected}
-        if any(
-            "jobName" not in _status(run) and _status(run).get("reason") in ("Replaced", "QuotaExceeded")
-            for run in account.records.values()
-        ):
+        if any(map(_may_never_have_started, account.records.values())):
             for name in ("fired", "retried", "caughtUp"):  # no rule says whether they had been started
                 del counted[name], expected[name]
         law(counted == expected, f"counted {counted}, and on record are {expected}")
@@ -349,12 +346,16 @@ def record_name(job: Object) -> str:
 
 def _began(run: Object) -> bool:
     """Tell whether a record is of an attempt that was made: it had a Job, or was refused one."""
-    return "jobName" in _status(run) or _status(run).get("reason") in (
-        "JobRefused",
-        "NameTaken",
-        "QuotaExceeded",
-        "Redriven",
-    )
+    status = _status(run)
+    told = status.get("reason") in ("JobRefused", "NameTaken", "QuotaExceeded", "Redriven")
+    return "jobName" in status or told or status["phase"] == "DeadLettered"
+
+
+def _may_never_have_started(run: Object) -> bool:
+    """Tell whether it may have met a full quota until it ended otherwise, for one reason or another."""
+    status = _status(run)
+    gave_up = status["phase"] == "DeadLettered" and status.get("reason") == "StartingDeadlineExceeded"
+    return "jobName" not in status and (gave_up or status.get("reason") in ("Replaced", "QuotaExceeded"))
 
 
 def _status(run: Object) -> Object:

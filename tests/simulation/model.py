@@ -15,12 +15,9 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from simulation.chains import Chains
-from simulation.terms import MINUTE, NEVER, Chain, Foretold, Key, Spec, fires
+from simulation.terms import MINUTE, NEVER, RESOLUTION, Attempt, Chain, Foretold, Key, Spec, fires
 
 ON_TIME: Final = timedelta(seconds=60)
-
-RESOLUTION: Final = timedelta(seconds=1)
-"""What the API server dates, it dates in whole seconds, so that a delay may seem to be shorter by as much."""
 
 
 class Wrong(AssertionError):
@@ -41,6 +38,7 @@ class Model(Chains):
         """Occurrences that did not run."""
         self.deleted: set[tuple[Key, int]] = set()
         """Attempts whose records people have deleted."""
+        self._pruned: set[tuple[Key, int]] = set()
         self.last_due: datetime | None = None
         """When something was due last."""
         self._acted_at = NEVER
@@ -74,8 +72,8 @@ class Model(Chains):
         self.spec = spec
         self._act(now)
 
-    def asks(self, now: datetime, name: str, *, redrives: Key | None = None) -> None:
-        """Take in that somebody creates a ScheduleRun."""
+    def asks(self, now: datetime, name: str, *, redrives: tuple[Key, int] | None = None) -> None:
+        """Take in that somebody creates a ScheduleRun, and of which attempt it is to be a redrive."""
         self.chains[name] = Chain(name, now, redrives=redrives, waits="Asked")
         self._act(now)
 
@@ -86,20 +84,7 @@ class Model(Chains):
 
     def job_created(self, now: datetime, key: Key, number: int) -> None:
         """Take in that a Job has been created."""
-        chain = self.chains.get(key)
-        if chain is not None and chain.attempts and (due := chain.last.retry_at) is not None:
-            self._act(min(due, now + RESOLUTION))
-        if key in self._either and isinstance(key, datetime):
-            self._either.discard(key)
-            del self.unran[key]
-            self._attempt(self._chain(key, now), key, now)
-        chain = self.chains.get(key)
-        if chain is None or chain.waits or chain.over or len(chain.attempts) != number:
-            chain = self._takes_its_turn(now, key, number)
-        attempt = chain.last
-        if attempt.started_at is not None:
-            raise Wrong(f"two Jobs for attempt {number} of {key}")
-        attempt.started_at = now
+        self._begins(now, key, number)
         self._act(now)
 
     def job_waits(self, now: datetime, key: Key, number: int) -> None:
@@ -110,8 +95,7 @@ class Model(Chains):
 
     def job_refused(self, now: datetime, key: Key, number: int) -> None:
         """Take in that it is on record that the API server has refused a Job."""
-        self.job_created(now, key, number)
-        attempt = self.chains[key].last
+        attempt = self._begins(now, key, number)
         attempt.ended_at = now
         attempt.record = replace(attempt.record, reasons=frozenset({"JobRefused"}))
         self._act(now)
@@ -134,6 +118,10 @@ class Model(Chains):
             attempt.record = replace(attempt.record, reasons=frozenset({"JobDeleted"}))
             attempt.gone = True
         self._act(now)
+
+    def record_pruned(self, key: Key, number: int) -> None:
+        """Take in that history keeps a record no longer, which is nothing that is foretold here."""
+        self._pruned.add((key, number))
 
     def record_deleted(self, now: datetime, key: Key, number: int) -> None:
         """Take in that a user has deleted a record; what is in flight is cancelled by it."""
@@ -229,8 +217,7 @@ class Model(Chains):
                 caught_up = [] if on_time else late[-1:]
             case _:
                 caught_up = list(late)
-        if self.spec.deadline is not None:
-            caught_up = [instant for instant in caught_up if now - instant <= self.spec.deadline]
+        caught_up = [instant for instant in caught_up if not self.spec.is_too_late(instant, now)]
         reasons = {"None": {"CatchUpNone"}, "Last": {"Collapsed"}, "All": set[str]()}[self.spec.catch_up]
         for instant in late:
             if instant not in caught_up:
@@ -238,7 +225,7 @@ class Model(Chains):
         return caught_up
 
     def _is_dealt_with(self, instant: datetime, now: datetime) -> bool:
-        if self.spec.deadline is not None and now - instant > self.spec.deadline:
+        if self.spec.is_too_late(instant, now):
             self._misses(instant, {"StartingDeadlineExceeded"})
             return True
         # Whether a chain that can't be retried any more still blocks, until that is written down, no rule says.
@@ -277,6 +264,24 @@ class Model(Chains):
         self.cursor = max(self.cursor, instant)
         self.unran[instant] = Foretold("Missed", frozenset(reasons), None)
 
+    def _begins(self, now: datetime, key: Key, number: int) -> Attempt:
+        """Let an attempt start, if it may; it has to be acted upon."""
+        chain = self.chains.get(key)
+        if chain is not None and chain.attempts and (due := chain.last.retry_at) is not None:
+            self._act(min(due, now + RESOLUTION))
+        if key in self._either and isinstance(key, datetime):
+            self._either.discard(key)
+            del self.unran[key]
+            self._attempt(self._chain(key, now), key, now)
+        chain = self.chains.get(key)
+        if chain is None or chain.waits or chain.over or len(chain.attempts) != number:
+            chain = self._takes_its_turn(now, key, number)
+        attempt = chain.last
+        if attempt.started_at is not None:
+            raise Wrong(f"two Jobs for attempt {number} of {key}")
+        attempt.started_at = now
+        return attempt
+
     def _takes_its_turn(self, now: datetime, key: Key, number: int) -> Chain:
         """Let an occurrence be caught up, if it is the one whose turn it is."""
         if self.turn is None or self.turn[0] != key or number != 1:
@@ -308,10 +313,13 @@ class Model(Chains):
         else:
             chain.waits = "Queued"
 
-    def _refusal(self, target: Key) -> str:
-        """Return the reason not to redrive a chain, if there is one."""
-        chain = self.chains.get(target)
-        if chain is None or not chain.attempts or chain.last.record.phase != "DeadLettered":
+    def _refusal(self, target: tuple[Key, int]) -> str:
+        """Return the reason not to redrive an attempt, if there is one."""
+        chain = self.chains.get(target[0])
+        gone = target in self.deleted | self._pruned
+        if chain is None or gone or not chain.attempts or target[1] != chain.last.number:
+            return "NotADeadLetter"
+        if chain.last.record.phase != "DeadLettered":
             return "NotADeadLetter"
         others = [
             other for other in self.chains.values() if other.redrives == target and other.waits != "Asked"

@@ -11,6 +11,9 @@ from typing import Final
 MINUTE: Final = timedelta(minutes=1)
 NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
+RESOLUTION: Final = timedelta(seconds=1)
+"""What the API server dates, it dates in whole seconds, so that a delay may seem to be shorter by as much."""
+
 Key = datetime | str
 """What a chain serves: an occurrence, or the request of that name."""
 
@@ -40,6 +43,10 @@ class Spec:
     def delay(self, attempt: int) -> timedelta:
         """How long after this attempt's end the next one starts."""
         return min(self.initial_delay * (1 << attempt - 1), self.max_delay)
+
+    def is_too_late(self, due: datetime, now: datetime) -> bool:
+        """Whether what was due then can't start any more; whole seconds count, so that 0 lets one of them through."""
+        return self.deadline is not None and now - due >= self.deadline + RESOLUTION
 
     @property
     def queues(self) -> bool:
@@ -88,8 +95,8 @@ class Chain:
     """Why it has not started yet: Asked, Queued or Replacing; nothing: it has, or is to start at once."""
     attempts: list[Attempt] = field(default_factory=list)
     over: bool = False
-    redrives: Key | None = None
-    """The chain whose dead letter it tries again."""
+    redrives: tuple[Key, int] | None = None
+    """The attempt, a dead letter, that it tries again."""
     never_started: Foretold | None = None
     """Its record, if it ended before it began."""
 

@@ -11,6 +11,8 @@ from unit.control.store import report
 
 T = TypeVar("T")
 
+AT_ONCE_SECONDS: Final = 0.01
+
 DENIED: Final = 'admission webhook "policy.example" denied the request'
 
 
@@ -56,6 +58,11 @@ class Weather:
     dice: random.Random = field(default_factory=lambda: random.Random(0))
     streams: list[Stream] = field(default_factory=list)
 
+    @property
+    def shows_at_once(self) -> bool:
+        """Whether an edit is seen before anything else can happen."""
+        return self.watch_lag < AT_ONCE_SECONDS
+
     def fault(self) -> Fault | None:
         """Return what befalls a request, if anything does."""
         if self.is_down:
@@ -89,6 +96,7 @@ class Weather:
 
     def clears_up(self) -> None:
         """Let nothing go wrong any more, but that nothing gets through, if it does not."""
+        self.watch_lag = min(self.watch_lag, AT_ONCE_SECONDS / 2)
         self.refuses_jobs = self.refuses_records = self.quota_is_full = False
         self.failing = 0.0
 

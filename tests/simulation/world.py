@@ -186,7 +186,7 @@ class World:
         spec = {"scheduleName": self.names[uid]}
         if redrive is not None:
             spec["redriveOf"] = redrive["metadata"]["name"]
-        key = self.identity(redrive)[1] if redrive is not None else None
+        target = self.identity(redrive)[1:] if redrive is not None else None
         body = {
             "apiVersion": meta.API_VERSION,
             "kind": meta.RUN_KIND,
@@ -195,7 +195,7 @@ class World:
         }
         stored = self.store.create(RUNS, NAMESPACE, body)
         self._roots[stored["metadata"]["uid"]] = name
-        self.tells(lambda: self.models[uid].asks(self.now, name, redrives=key))
+        self.tells(lambda: self.models[uid].asks(self.now, name, redrives=target))
 
     def delete_job(self, job: Object) -> None:
         """Let somebody delete a Job."""
@@ -314,6 +314,9 @@ class World:
             self.loop.call_later(COLLECTION.total_seconds(), self.store.collect)
         if change.plural == RUNS.plural and change.after is not None:
             self._see_record(change.before, change.after)
+        elif change.plural == RUNS.plural:
+            uid, key, number = self.identity(change.newest)
+            self.tells(lambda: self.models[uid].record_pruned(key, number))
         if change.plural != JOBS.plural:
             return
         job = change.newest

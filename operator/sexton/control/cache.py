@@ -40,6 +40,8 @@ class Entry:
     doubtful: dict[str, float] = field(default_factory=dict)
     """Names of Jobs whose creation was asked for and not answered, and until when (in seconds of a clock that nobody
     steps) the server may still carry it out: to be looked up before anything is decided."""
+    unanswered: dict[str, float] = field(default_factory=dict)
+    """Names of records, likewise: what is put on record beside them must not say the same."""
     record_refused: str | None = None
     history: dict[str, EndedRecord] | None = None
     """The ended records, once they have been listed."""

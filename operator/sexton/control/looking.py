@@ -34,7 +34,7 @@ class Looker:
             return None
 
     async def resolve_doubts(self, entry: Entry) -> None:
-        """Look up the Jobs whose creation was asked for and not answered.
+        """Look up the Jobs and the records whose creation was asked for and not answered.
 
         One that is not there may still be created, until the server has given the request up.
         """
@@ -44,6 +44,12 @@ class Looker:
                 self._cache.job_seen(live)
             if live is not None or time.monotonic() >= until:
                 del entry.doubtful[name]
+        for name, until in list(entry.unanswered.items()):
+            live = await self.read(RUNS, entry.schedule.namespace, name)
+            if live is not None and owner_uid(live) == entry.schedule.uid:
+                self._cache.run_seen(live)
+            if live is not None or time.monotonic() >= until:
+                del entry.unanswered[name]
 
     async def find_missing_jobs(self, entry: Entry) -> None:
         """Look for the Jobs of open records that no watch has shown, before they are taken for deleted.

@@ -5,6 +5,7 @@ and lets the decision be taken anew.
 """
 
 import logging
+import time
 from contextlib import suppress
 from typing import Any
 
@@ -153,6 +154,9 @@ class RecordLane:
         schedule, name = entry.schedule, body["metadata"]["name"]
         try:
             stored = await self._client.create(RUNS, schedule.namespace, body)
+        except Outage:
+            entry.unanswered[name] = time.monotonic() + self._client.request_timeout_seconds
+            raise
         except AlreadyExists as error:
             live = await self._look.read(RUNS, schedule.namespace, name)
             if live is None:
@@ -170,6 +174,12 @@ class RecordLane:
         entry.record_refused = None
         self._cache.run_seen(stored)
         return True
+
+    def _all_answered(self, entry: Entry, *, but: str) -> None:
+        """Raise while a record may have been stored that says of an occurrence what a window is about to say too."""
+        others = entry.unanswered.keys() - {but}
+        if others:
+            raise Outage(f"whether record {min(others)} has been stored is not known yet")
 
     def _record_refused(self, entry: Entry, name: str, why: str) -> Outage:
         """Have the status say that nothing more starts; the record is tried again all the same."""
@@ -191,6 +201,7 @@ class RecordLane:
             self._events.tell(entry.schedule, step.announcement)
 
     async def _record_window(self, entry: Entry, step: RecordWindow) -> None:
+        self._all_answered(entry, but=step.name)
         look = self._look
         if await look.blocker_has_ended(entry, step.blocked_by) or await look.moved_on(entry):
             return
@@ -202,6 +213,7 @@ class RecordLane:
             self._events.tell(entry.schedule, step.announcement)
 
     async def _grow_window(self, entry: Entry, step: GrowWindow) -> None:
+        self._all_answered(entry, but=step.run.name)
         if await self._look.blocker_has_ended(entry, step.run.blocked_by) or await self._look.moved_on(entry):
             return
         if await self._patch_record(entry, step.run, grown_window(step, now=self._clock.now())):

@@ -16,7 +16,7 @@ from sexton.deciding.pending import QUEUED, REPLACING, waiting, waiting_for_quot
 from sexton.deciding.progress import handled, overruled, unrecorded
 from sexton.deciding.replacing import heir
 from sexton.deciding.requesting import QUEUE_FULL, RUN_IN_FLIGHT, refusal, requests, served
-from sexton.deciding.steps import EndRun, StartJob, Step
+from sexton.deciding.steps import EndRun, RecordWaiting, StartJob, Step
 from sexton.deciding.view import RunView, View
 from sexton.deciding.windows import name_of, origin_of, record_missed, record_skipped, record_waiting
 
@@ -41,9 +41,11 @@ def admit(view: View, ends: Iterable[Ended], *, now: datetime) -> Admission:
     again = _room_in_the_quota(view, over=over)
     # One permit to start late is for one start.
     rest = view if again.late is None else replace(view, may_catch_up=False)
-    first = _head(rest, over=over, now=now) or _occurrence(rest, now=now)
-    asked = () if first.steps else _requests(view, now=now)
-    return Admission(steps=(*refused, *first.steps, *asked, *again.steps), late=again.late or first.late)
+    first = _head(rest, over=over, now=now) or _occurrence(rest, over=over, now=now)
+    begin = first.steps or tuple(_requests(view, over=over, now=now))
+    if any(isinstance(step, RecordWaiting) and step.reason == REPLACING for step in begin):
+        again = Admission(late=again.late)  # what is about to be replaced need not start before
+    return Admission(steps=(*refused, *begin, *again.steps), late=again.late or first.late)
 
 
 def _refusals(view: View, *, now: datetime) -> Iterator[Step]:
@@ -53,12 +55,13 @@ def _refusals(view: View, *, now: datetime) -> Iterator[Step]:
             yield end
 
 
-def _requests(view: View, *, now: datetime) -> Iterator[Step]:
+def _requests(view: View, *, over: frozenset[str], now: datetime) -> Iterator[Step]:
     """Yield the next steps towards serving requests, the oldest first: those that are skipped, and one more."""
     for request in requests(view):
         if refusal(view, request, now=now) is None:
-            step = served(view, request, now=now)
-            yield step
+            step = served(view, request, over=over, now=now)
+            if step is not None:
+                yield step
             if not isinstance(step, EndRun):
                 return
 
@@ -80,7 +83,7 @@ def _room_in_the_quota(view: View, *, over: frozenset[str]) -> Admission:
 
 def _head(view: View, *, over: frozenset[str], now: datetime) -> Admission | None:
     """Start the first of those that wait for their turn, if it is its turn; None if it is not, or nobody waits."""
-    queue = [run for run in waiting(view) if run.name not in over]
+    queue = waiting(view, over=over)
     newest = heir(view, now=now)
     head = newest if newest in queue else next(iter(queue), None)
     if head is None or blocker(view, now=now) is not None:
@@ -90,14 +93,14 @@ def _head(view: View, *, over: frozenset[str], now: datetime) -> Admission | Non
     if view.may_catch_up:
         return Admission(steps=(_start(head),), late=head.origin.scheduled_time)
     # What is due meanwhile is not held up: whether it may start or has to wait as well is its own affair.
-    return replace(_occurrence(view, now=now), late=head.origin.scheduled_time)
+    return replace(_occurrence(view, over=over, now=now), late=head.origin.scheduled_time)
 
 
 def _start(run: RunView) -> StartJob:
     return StartJob(name=run.job_name, run=run.name, origin=run.origin, record=run)
 
 
-def _occurrence(view: View, *, now: datetime) -> Admission:
+def _occurrence(view: View, *, over: frozenset[str], now: datetime) -> Admission:
     """Return what the next due occurrence asks for: its start, or a record that says why it does not start."""
     spec, timetable = view.spec, view.timetable
     if spec is None or timetable is None or spec.suspend:
@@ -107,8 +110,8 @@ def _occurrence(view: View, *, now: datetime) -> Admission:
         return Admission(steps=(record_missed(view, what.missed, now=now),))
     if what.start is None:
         return Admission()
-    held_up_by = _held_up_by(view, spec, now=now)
-    step = _admitted(view, spec, what.start, held_up_by=held_up_by, now=now)
+    held_up_by = _held_up_by(view, spec, over=over, now=now)
+    step = _admitted(view, spec, what.start, held_up_by=held_up_by, over=over, now=now)
     return Admission(
         steps=() if step is None else (step,),
         # Who waits for another run to end has no use for a permit.
@@ -116,9 +119,9 @@ def _occurrence(view: View, *, now: datetime) -> Admission:
     )
 
 
-def _held_up_by(view: View, spec: ScheduleSpec, *, now: datetime) -> str | None:
+def _held_up_by(view: View, spec: ScheduleSpec, *, over: frozenset[str], now: datetime) -> str | None:
     """Return the run that an occurrence has to let go first, if there is one."""
-    queue = waiting(view)
+    queue = waiting(view, over=over)
     blocked_by = blocker(view, now=now)
     if blocked_by is None and queue and spec.concurrency_policy is not ConcurrencyPolicy.ALLOW:
         return queue[0].name  # it has been waiting for longer
@@ -126,11 +129,17 @@ def _held_up_by(view: View, spec: ScheduleSpec, *, now: datetime) -> str | None:
 
 
 def _admitted(
-    view: View, spec: ScheduleSpec, start: Candidate, *, held_up_by: str | None, now: datetime
+    view: View,
+    spec: ScheduleSpec,
+    start: Candidate,
+    *,
+    held_up_by: str | None,
+    over: frozenset[str],
+    now: datetime,
 ) -> Step | None:
     """Return what `concurrencyPolicy` makes of an occurrence; None: it waits behind the cursor."""
     if held_up_by is not None:
-        return _overlapping(view, spec, start, blocked_by=held_up_by, now=now)
+        return _overlapping(view, spec, start, blocked_by=held_up_by, over=over, now=now)
     if start.caught_up and not view.may_catch_up:
         return None
     name = name_of(view, start.scheduled_time)
@@ -138,7 +147,13 @@ def _admitted(
 
 
 def _overlapping(
-    view: View, spec: ScheduleSpec, start: Candidate, *, blocked_by: str, now: datetime
+    view: View,
+    spec: ScheduleSpec,
+    start: Candidate,
+    *,
+    blocked_by: str,
+    over: frozenset[str],
+    now: datetime,
 ) -> Step | None:
     """Return what becomes of an occurrence that is due while another run is in flight, or waits before it."""
     queue, name, origin = waiting(view), name_of(view, start.scheduled_time), origin_of(view, start)
@@ -154,7 +169,7 @@ def _overlapping(
         return record_skipped(view, start, blocked_by=blocked_by, reason=RUN_IN_FLIGHT, why=why, now=now)
     if len(queue) < spec.max_queued:
         return record_waiting(name, origin, reason=QUEUED, blocked_by=blocked_by)
-    if keeps_all:
-        return None
+    if keeps_all or len(queue) > len(waiting(view, over=over)):
+        return None  # there will be a place
     why = announcing.queue_full(len(queue), spec.max_queued)
     return record_skipped(view, start, blocked_by=blocked_by, reason=QUEUE_FULL, why=why, now=now)

@@ -4,6 +4,7 @@ A request ignores a pause and moves neither cursor nor floor. Its Job's name com
 starting it is as much a claim as the start of an occurrence is.
 """
 
+from collections.abc import Container
 from datetime import datetime
 
 from sexton.api.run import Phase, Trigger
@@ -54,20 +55,25 @@ def refusal(view: View, request: RunView, *, now: datetime) -> EndRun | None:
     return None
 
 
-def served(view: View, request: RunView, *, now: datetime) -> Step:
-    """Return the next step towards serving a request that can be served."""
+def served(view: View, request: RunView, *, over: Container[str], now: datetime) -> Step | None:
+    """Return the next step towards serving a request that can be served; None: it waits until there is a place.
+
+    What is `over` ends by the same decision, and holds up nobody any more.
+    """
     if view.spec is None:
         raise AssertionError("a request can't be served without a spec")
     origin, policy = _origin(view, request), view.spec.concurrency_policy
-    queue = waiting(view)
+    queue, stored = waiting(view, over=over), waiting(view)
     blocked_by = blocker(view, now=now)
     if blocked_by is None and queue and policy is ConcurrencyPolicy.QUEUE:
         blocked_by = queue[0].name  # it has been waiting for longer
     if blocked_by is not None and policy is ConcurrencyPolicy.FORBID:
         why = announcing.forbidden(blocked_by)
         return _skipped(request, RUN_IN_FLIGHT, why, blocked_by=blocked_by, now=now)
-    if blocked_by is not None and policy is ConcurrencyPolicy.QUEUE and len(queue) >= view.spec.max_queued:
-        why = announcing.queue_full(len(queue), view.spec.max_queued)
+    if blocked_by is not None and policy is ConcurrencyPolicy.QUEUE and len(stored) >= view.spec.max_queued:
+        if len(queue) < len(stored):
+            return None
+        why = announcing.queue_full(len(stored), view.spec.max_queued)
         return _skipped(request, QUEUE_FULL, why, blocked_by=blocked_by, now=now)
     dead = dead_letter(view, origin.redrive_of) if origin.redrive_of else None
     if dead is not None and dead.redriven_by != request.name:

@@ -221,6 +221,39 @@ async def test_a_start_in_doubt_is_not_taken_for_missed_while_the_server_may_sti
     assert operator.stored(RUNS, NAME_OF_IT)["status"]["phase"] == "Missed"
 
 
+async def test_a_record_in_doubt_is_looked_for_before_a_window_says_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The skip was stored, its answer got lost, and what blocked has ended: a minute later it seems to be missed."""
+    monkeypatch.setattr("time.monotonic", lambda: 0.0)
+    operator = Operator(catchUp="None", now="10:06:30")
+    await operator.comes_to_rest()
+    operator.cache.job_seen(operator.server.put(JOBS, job_object("09:55")))
+    operator.cache.run_seen(operator.server.put(RUNS, run_object("09:55")))
+    operator.clock.passes((at("10:10:00.25") - at("10:06:30")).total_seconds())
+    operator.server.loses_the_answer("post", RUNS)
+    await operator.reconciles()
+    operator.cache.job_seen(operator.server.put(JOBS, job_object("09:55", version=99, ended="10:10:20")))
+    operator.clock.passes(70)
+    await operator.comes_to_rest()
+    said = {name: operator.stored(RUNS, name)["status"] for name in operator.names(RUNS)}
+    assert said[name_of("10:10")]["reason"] == "RunInFlight"
+    assert said[NAME_OF_IT]["window"]["count"] == 1, "the one before does not say it again"
+
+
+async def test_while_it_is_in_doubt_no_window_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not there yet, and may appear until the server has given the request up."""
+    seconds = 0.0
+    monkeypatch.setattr("time.monotonic", lambda: seconds)
+    operator = Operator(catchUp="None", now="10:12")
+    operator.entry.unanswered[name_of("10:00")] = 10.0
+    await operator.reconciles()
+    names = operator.names(RUNS)
+    seconds = 10.1
+    await operator.comes_to_rest()
+    assert (names, operator.names(RUNS)) == ([], [NAME_OF_IT])
+
+
 @pytest.mark.parametrize("answered", [True, False])
 async def test_a_fault_that_the_server_tells_of_is_told_to_the_user(answered: bool) -> None:
     """kubernetes#93783: a broken webhook is ridden out, but not in silence; where there is no answer, nobody reads."""
