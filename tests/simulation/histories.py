@@ -299,9 +299,11 @@ limits: Final = st.builds(
 
 job_ended: Final = st.builds(JobEnded, WHICH, st.booleans())
 
+edited: Final = st.builds(Edited, WHICH, edits)
+
 meanwhile: Final[st.SearchStrategy[Meanwhile]] = st.one_of(
     job_ended,
-    st.builds(Edited, WHICH, edits),
+    edited,
     st.builds(JobDeleted, WHICH),
     st.builds(RunDeleted, WHICH, st.sampled_from([("Running",), ("AwaitingRetry",), ("DeadLettered",)])),
 )
@@ -312,7 +314,7 @@ happenings: Final[st.SearchStrategy[Happening]] = st.one_of(
     st.builds(Sleeps, SHORT | st.sampled_from([200, 3700]), st.none() | meanwhile),
     st.builds(Sleeps, st.just(90_000)),
     # What else people do meanwhile, the operator may see before or after it has acted on what was due.
-    st.builds(Outage, SHORT | st.sampled_from([200, 1200]), st.none() | job_ended),
+    st.builds(Outage, SHORT | st.sampled_from([200, 1200]), st.none() | job_ended | edited),
     st.builds(Dies, st.integers(1, 9), st.booleans()),
     st.builds(Refuses, st.booleans()),
     st.builds(Asked, WHICH),

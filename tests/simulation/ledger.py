@@ -69,8 +69,8 @@ class Ledger:
         self._store = store
         self._clock = clock
         self.accounts: dict[str, Account] = defaultdict(Account)
-        self.caught_up: list[datetime] = []
-        """When runs were started late."""
+        self.caught_up: dict[str, datetime] = {}
+        """When runs were started late, by the UIDs of their Jobs."""
         self.refused: list[datetime] = []
         """When late starts were refused, which take a place all the same."""
         self.clock_was_wrong = False
@@ -99,7 +99,7 @@ class Ledger:
 
     def place_since(self) -> datetime:
         """Return since when there has been, or from when there will be, a place under the storm cap."""
-        taken = sorted(self.caught_up + self.refused)
+        taken = sorted([*self.caught_up.values(), *self.refused])
         return taken[-CAP] + TICK if len(taken) >= CAP else NEVER
 
     # Jobs
@@ -142,8 +142,11 @@ class Ledger:
             law(in_order, f"{name} starts after a newer one: oldest first")
         account.newest = max(account.newest, instant)
         if said[meta.CAUGHT_UP_ANNOTATION] == "true":
-            self.caught_up = [*(each for each in self.caught_up if now - each < TICK), now]
-            law(len(self.caught_up) <= CAP, f"the storm cap: {len(self.caught_up)} within {TICK}")
+            before = {key: at for key, at in self.caught_up.items() if now - at < TICK}
+            self.caught_up = {**before, job["metadata"]["uid"]: now}
+            # Of a Job that a user has deleted an operator that was started since knows nothing.
+            left = self.caught_up.keys() - set().union(*(each.forgotten for each in self.accounts.values()))
+            law(len(left) <= CAP, f"the storm cap: {len(left)} within {TICK}")
 
     def _records(self, account: Account, name: str) -> list[Object]:
         return [run for run in account.records.values() if run["metadata"]["name"] == name]

@@ -76,6 +76,7 @@ class Connection(ApiServer):
             self.writes_sent = number = self.writes_sent + 1
             self.before_write(number)
         if fault is not None:
+            self.interruptions += 1
             return await self._exchange(lambda: fault.strikes(act))
         try:
             answer = await self._exchange(act)

@@ -33,6 +33,8 @@ class Entry:
     """One Schedule and what is remembered of our dealings with it in this process."""
 
     schedule: KnownSchedule
+    interruptions: int = 0
+    """How often the API server had been out of reach when the Schedule was last known to be as it is there."""
     probed: bool = False
     """Whether the records beyond the stored cursor, written by a process before this one, have been looked for."""
     joined: bool = False

@@ -14,7 +14,7 @@ from sexton.control.events import EventPoster
 from sexton.control.jobs import annotations_of, build_job, owner_uid, whose
 from sexton.control.looking import Looker
 from sexton.control.record_lane import RecordLane
-from sexton.deciding.announcing import cannot_start_yet
+from sexton.deciding.announcing import cancelled, cannot_start_yet
 from sexton.deciding.pending import QUOTA_EXCEEDED
 from sexton.deciding.steps import DeleteJob, StartJob
 from sexton.kube.client import KubeClient
@@ -129,3 +129,5 @@ class JobLane:
             self._cache.job_gone(uid, name)
             return
         self._cache.job_deleted(uid, name)
+        if step.orphan:
+            self._events.tell(entry.schedule, cancelled(step.job))

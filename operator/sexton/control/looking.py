@@ -122,9 +122,10 @@ class Looker:
         return job is None or job.end is not None
 
     async def moved_on(self, entry: Entry) -> bool:
-        """Read the Schedule live before occurrences are put on record as not run: others may have handled them.
+        """Read the Schedule live before something is done that can't be undone: others may have written it.
 
-        What is known of it may be old: this process was frozen, or another one was started by mistake.
+        What is known of it may be old: this process was frozen, the API server was out of reach, or another process
+        was started by mistake.
         """
         schedule = entry.schedule
         live = await self.read(SCHEDULES, schedule.namespace, schedule.name)

@@ -18,7 +18,7 @@ from sexton.deciding import Plan, decide, starts
 from sexton.deciding.steps import StartJob, Step, StoreStatus
 from sexton.kube.client import KubeClient
 from sexton.kube.clock import Clock
-from sexton.kube.errors import KubeError, Outage
+from sexton.kube.errors import KubeError, Outage, QuotaExceeded
 
 log = logging.getLogger(__name__)
 
@@ -127,7 +127,11 @@ class Reconciler:
             self._queue.wake_at(uid, plan.wake_at)
 
     async def _prepare(self, entry: Entry) -> None:
-        """Read what a decision needs to know and no watch shows."""
+        """Read what a decision needs to know and no watch shows, or not surely in time."""
+        if entry.interruptions != (count := self._client.interruptions):
+            # Whoever has edited it since the server was out of reach means this decision, too.
+            await self._executor.look.moved_on(entry)
+            entry.interruptions = count
         await self._executor.look.resolve_doubts(entry)
         if entry.doubtful:
             left = min(entry.doubtful.values()) - time.monotonic()
@@ -145,6 +149,8 @@ class Reconciler:
         for step in steps:
             if isinstance(step, StoreStatus) and entry.schedule is not decided_upon:
                 continue  # it must not take the resourceVersion of what it does not know of; the next decision does
+            if isinstance(first, QuotaExceeded) and isinstance(step, StartJob) and step.record is not None:
+                continue  # there is no room for the others that wait for it, either
             late = isinstance(step, StartJob) and step.origin.late
             if late:
                 self._gate.starts(entry.schedule.uid)

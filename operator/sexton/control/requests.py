@@ -15,7 +15,7 @@ from sexton.control.cache import Cache
 from sexton.control.records import is_request, unclaimed_request
 from sexton.kube.client import KubeClient
 from sexton.kube.clock import Clock
-from sexton.kube.errors import Conflict, KubeError, NotFound
+from sexton.kube.errors import Answer, Conflict, KubeError, NotFound
 from sexton.kube.resources import RUNS, SCHEDULES
 from sexton.kube.watching import Identity
 
@@ -63,9 +63,12 @@ class Requests:
         try:
             self.cache.schedule_seen(await self._client.get(SCHEDULES, namespace, name))
         except NotFound:
-            for asked_for, run in self.cache.asked:
-                if asked_for == schedule:
+            for run in [run for asked_for, run in self.cache.asked if asked_for == schedule]:
+                try:
                     await self._refuse(schedule, run.name)
+                except Answer as error:  # of this one; the others are told all the same
+                    log.warning("request %s/%s can't be answered: %s", namespace, run.name, error)
+                    asyncio.get_running_loop().call_later(RETRY_SECONDS, self.unclaimed, schedule)
 
     async def _refuse(self, schedule: Identity, name: str) -> None:
         namespace, schedule_name = schedule

@@ -5,6 +5,7 @@ no events of Kopf's own, no peering (the Lease will decide who leads).
 """
 
 import asyncio
+import itertools
 import logging
 import threading
 from collections.abc import Collection
@@ -23,6 +24,9 @@ from sexton.kube.watching import Identity
 log = logging.getLogger(__name__)
 
 DEFINITIONS_INTERVAL_SECONDS = 1.0
+
+RETRY_SECONDS = 2.0
+"""How long after a failure Kopf asks again, for as long as it takes: it must be back soon after the API server is."""
 
 IDLE_SECONDS = 0.1
 """For how long Kopf keeps a worker for an object, and with it the object as it came last."""
@@ -78,6 +82,7 @@ def settings_for() -> kopf.OperatorSettings:
     settings.posting.enabled = False
     settings.persistence.diffbase_storage = NothingToCompare()
     settings.queueing.idle_timeout = IDLE_SECONDS
+    settings.networking.error_backoffs = itertools.repeat(RETRY_SECONDS)
     settings.watching.server_timeout = 300
     settings.watching.client_timeout = 310
     settings.watching.inactivity_timeout = 70

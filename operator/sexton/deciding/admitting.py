@@ -13,7 +13,7 @@ from sexton.deciding.accounting import Ended
 from sexton.deciding.due import Candidate, due
 from sexton.deciding.overlap import blocker
 from sexton.deciding.pending import QUEUED, REPLACING, waiting, waiting_for_quota
-from sexton.deciding.progress import handled, overruled, unrecorded
+from sexton.deciding.progress import credible, handled, overruled, unrecorded
 from sexton.deciding.replacing import heir
 from sexton.deciding.requesting import QUEUE_FULL, RUN_IN_FLIGHT, refusal, requests, served
 from sexton.deciding.steps import EndRun, RecordWaiting, StartJob, Step
@@ -32,8 +32,10 @@ class Admission:
 
 def admit(view: View, ends: Iterable[Ended], *, now: datetime) -> Admission:
     """Return what may begin now; `ends` are the records that are about to end."""
+    if not view.clocks_agree:
+        return Admission()
     refused = tuple(_refusals(view, now=now))
-    if view.spec is None or not view.clocks_agree:
+    if view.spec is None:
         return Admission(steps=refused)
     if any(unrecorded(view, now=now)) or any(overruled(view)):
         return Admission(steps=refused)  # the next start waits for the record of the one before
@@ -88,6 +90,8 @@ def _head(view: View, *, over: frozenset[str], now: datetime) -> Admission | Non
     head = newest if newest in queue else next(iter(queue), None)
     if head is None or blocker(view, now=now) is not None:
         return None
+    if head.scheduled and not credible(view, head.origin.scheduled_time, now=now):
+        return None  # a clock that was ahead has stored it
     if not head.origin.late:
         return Admission(steps=(_start(head),))
     if view.may_catch_up:
@@ -123,9 +127,16 @@ def _held_up_by(view: View, spec: ScheduleSpec, *, over: frozenset[str], now: da
     """Return the run that an occurrence has to let go first, if there is one."""
     queue = waiting(view, over=over)
     blocked_by = blocker(view, now=now)
-    if blocked_by is None and queue and spec.concurrency_policy is not ConcurrencyPolicy.ALLOW:
+    if blocked_by is None and queue and _takes_turns(spec):
         return queue[0].name  # it has been waiting for longer
     return blocked_by
+
+
+def _takes_turns(spec: ScheduleSpec) -> bool:
+    """Tell whether what waits goes before what is due. Else, what an edit of the policy has left waiting does not."""
+    policy = spec.concurrency_policy
+    forbids = policy is ConcurrencyPolicy.FORBID and spec.catch_up is not CatchUp.ALL
+    return policy is not ConcurrencyPolicy.ALLOW and not forbids
 
 
 def _admitted(

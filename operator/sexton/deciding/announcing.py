@@ -10,7 +10,7 @@ from sexton.deciding.accounting import Ended
 from sexton.deciding.conditions import READY, condition
 from sexton.deciding.due import Missed
 from sexton.deciding.steps import Announcement, EventType, StartJob
-from sexton.deciding.view import Origin, RunView, View, Window
+from sexton.deciding.view import JobView, Origin, RunView, View, Window
 
 
 def run_ended(each: Ended) -> Announcement:
@@ -123,6 +123,16 @@ def request_refused(request: RunView, reason: str, message: str) -> Announcement
         reason=reason,
         message=f"run {request.name} is refused: {message}",
         key=request.name,
+    )
+
+
+def cancelled(job: JobView) -> Announcement:
+    """Announce that a Job is deleted because the record of its run is gone."""
+    return Announcement(
+        type=EventType.NORMAL,
+        reason="RunCancelled",
+        message=f"run {job.run} is cancelled, since its record was deleted: its Job {job.name} is deleted",
+        key=job.run,
     )
 
 

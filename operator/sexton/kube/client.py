@@ -60,6 +60,8 @@ class KubeClient:
         self.agreement = agreement
         self.request_timeout_seconds = request_timeout_seconds
         """After this the server has given up a write, too."""
+        self.interruptions = 0
+        """How often there was no answer. What watches have shown before such a time may be old by now."""
         self._timeout = aiohttp.ClientTimeout(total=request_timeout_seconds)
         # The server gives a write up before we do, so that one which we believe lost is not carried out later.
         self._write_query = {"timeout": f"{max(1, int(request_timeout_seconds * 0.9))}s"}
@@ -228,6 +230,7 @@ class KubeClient:
         try:
             data = await response.read()
         except (aiohttp.ClientError, TimeoutError) as error:
+            self.interruptions += 1
             raise Outage(f"{method} {path}: the answer broke off: {error!r}") from error
         if date := response.headers.get("Date"):
             server = self._clock.from_server(parsedate_to_datetime(date))
@@ -258,6 +261,7 @@ class KubeClient:
                 method, url, headers=headers, body=body, _request_timeout=timeout
             )
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            self.interruptions += 1
             raise Outage(f"{method} {path}: {error!r}") from error
         response: aiohttp.ClientResponse = answered.response
         return response

@@ -22,6 +22,7 @@ class ApiServer(KubeClient):
 
     def __init__(self, clock: Clock, *, store: Store | None = None) -> None:
         self.request_timeout_seconds = 10.0
+        self.interruptions = 0
         self.agreement = Agreement(clock, tolerance=timedelta(seconds=60))
         self.agreement.measure(server=clock.now(), elapsed_seconds=0.0)
         self.store = store or Store(clock.now)

@@ -1,6 +1,7 @@
 """Steps carried out: each one write, with the reads that make it safe; and the whole way from instant to record."""
 
 import asyncio
+from copy import deepcopy
 from typing import Any, Self
 
 import pytest
@@ -239,6 +240,19 @@ async def test_a_record_in_doubt_is_looked_for_before_a_window_says_the_same(
     said = {name: operator.stored(RUNS, name)["status"] for name in operator.names(RUNS)}
     assert said[name_of("10:10")]["reason"] == "RunInFlight"
     assert said[NAME_OF_IT]["window"]["count"] == 1, "the one before does not say it again"
+
+
+async def test_after_an_outage_the_schedule_is_read_before_anything_starts() -> None:
+    """Somebody has paused it as soon as the API server was back, which was before our watch was."""
+    operator = await Operator.at_rest()
+    paused = deepcopy(operator.stored(SCHEDULES, "nightly"))
+    paused["spec"]["suspend"] = True
+    paused["metadata"]["generation"] += 1
+    operator.server.put(SCHEDULES, paused)
+    operator.server.interruptions += 1
+    await operator.comes_to_rest()
+    assert operator.names(JOBS) == []
+    assert operator.status["observedTiming"]["suspend"] is True
 
 
 async def test_while_it_is_in_doubt_no_window_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:

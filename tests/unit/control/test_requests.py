@@ -9,7 +9,7 @@ from sexton.control.cache import Cache
 from sexton.control.records import is_request
 from sexton.control.requests import Requests
 from sexton.deciding import Settings
-from sexton.kube.errors import Conflict, KubeError, Outage, StatusReport
+from sexton.kube.errors import Conflict, KubeError, Outage, Refused, StatusReport
 from sexton.kube.resources import RUNS, SCHEDULES
 from unit.control.api_server import ApiServer, Object
 from unit.control.clocks import StillClock
@@ -129,3 +129,18 @@ def test_what_is_a_request() -> None:
     assert is_request(request())
     assert not is_request(run_object())
     assert not is_request(request() | {"status": {"phase": "Failed"}})
+
+
+async def test_one_that_is_refused_does_not_keep_the_others_from_being_told() -> None:
+    asked = Asked.once()
+    second = request()
+    second["metadata"] |= {"name": "by-hand", "uid": "by-hand"}
+    asked.cache.run_seen(asked.server.put(RUNS, second))
+    asked.server.fails("patch", RUNS, Refused(StatusReport(code=403, reason="Forbidden", message="denied")))
+    await asked.works()
+    (left,) = asked.cache.asked
+    told = {name for _, _, name in asked.server.objects} - {left[1].name}
+    assert len(told) == 1
+    assert (
+        asked.server.objects["scheduleruns", NAMESPACE, told.pop()]["status"]["reason"] == "ScheduleNotFound"
+    )

@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from sexton.deciding import View, decide
+from sexton.api.run import Phase
+from sexton.deciding import RunView, View, decide
+from sexton.deciding.pending import QUEUED
 from sexton.deciding.steps import (
     DeleteJob,
     EndRun,
@@ -16,7 +18,13 @@ from sexton.deciding.steps import (
 )
 from unit.deciding.views import at, job, run, schedule, spec_of, step, steps
 
-ACTED_ON_WRONG_TIME = (StartJob, RecordWindow, GrowWindow, DeleteJob)
+ACTED_ON_WRONG_TIME = (StartJob, RecordWindow, GrowWindow, DeleteJob, EndRun)
+
+
+def redrive_of_nothing(request: RunView) -> RunView:
+    """Return the request as one to redrive what is not there."""
+    return replace(request, origin=replace(request.origin, redrive_of="nothing"))
+
 
 DISAGREEING: dict[str, View] = {
     "an occurrence is due": schedule(handled="10:00"),
@@ -29,6 +37,9 @@ DISAGREEING: dict[str, View] = {
     ),
     "a new Schedule": schedule(status=schedule().status.model_copy(update={"observed_timing": None})),
     "the cursor is in the future": schedule(handled="16:00"),
+    "a request that can't be served": schedule(
+        handled="12:05", runs=[redrive_of_nothing(run("12:00", Phase.REQUESTED, manual=True))]
+    ),
 }
 
 
@@ -101,3 +112,11 @@ def test_a_clock_stepped_back_a_little_starts_nothing_twice() -> None:
     plan = decide(view, now=at("10:04:30"))
     assert not steps(plan, StartJob)
     assert plan.wake_at == at("10:05")
+
+
+def test_what_a_clock_that_was_ahead_has_stored_does_not_start_early() -> None:
+    """An occurrence of tomorrow that waits for its turn, which nobody holds up any more."""
+    waits = replace(run("+1 10:00", Phase.PENDING, created="10:00", reason=QUEUED), queued=True)
+    view = schedule("0 10 * * *", handled="10:00", runs=[waits], concurrency_policy="Queue")
+    assert not steps(decide(view, now=at("12:05")), StartJob)
+    assert step(decide(view, now=at("+1 10:00:01")), StartJob).name == waits.name

@@ -11,6 +11,7 @@ from unit.deciding.views import at, job, name_of, run, schedule, step, steps
 
 DUE = "10:10:00.1"
 WAITING = replace(run("10:05", Phase.PENDING, reason=QUEUED), queued=True)
+LATE = replace(WAITING.origin, caught_up=True)
 ASKED = replace(run("10:09", Phase.REQUESTED, manual=True), name="by-hand", job_name="by-hand-1")
 
 
@@ -51,3 +52,10 @@ def test_what_waits_for_a_quota_does_not_start_only_to_be_replaced() -> None:
     plan = decide(view, now=at(DUE))
     assert step(plan, RecordWaiting).reason == REPLACING
     assert not steps(plan, StartJob)
+
+
+def test_what_an_edit_has_left_waiting_holds_up_nobody_under_forbid() -> None:
+    """Rule: waiting for overlap is not being in flight."""
+    view = schedule(handled="10:05", catch_up="Last", runs=[replace(WAITING, origin=LATE)])
+    plan = decide(replace(view, may_catch_up=False), now=at(DUE))
+    assert step(plan, StartJob).name == name_of("10:10")
