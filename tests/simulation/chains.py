@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from simulation.terms import Attempt, Chain, Foretold, Key, Spec
+from simulation.terms import RESOLUTION, Attempt, Chain, Foretold, Key, Spec
 
 QUOTA_PATIENCE: Final = timedelta(minutes=15)
 
@@ -63,7 +63,7 @@ class Chains:
     def _patience(self, attempt: Attempt) -> datetime:
         """Return until when an attempt waits for room in a quota."""
         if self.spec.deadline is not None:
-            return attempt.asked_at + self.spec.deadline
+            return attempt.asked_at + self.spec.deadline + RESOLUTION
         return attempt.begun_at + QUOTA_PATIENCE
 
     def _end(self, chain: Chain, attempt: Attempt, ended_at: datetime) -> None:
@@ -157,7 +157,7 @@ class Chains:
         for other in self._waiting():
             self._never_starts(other, "Replaced", "Replaced")
         for other in self._in_flight():
-            if other is not chain:
+            if other is not chain and not other.over:
                 attempt = other.last
                 if attempt.started_at is not None and attempt.ended_at is None:
                     self._leaving.add((other.key, attempt.number))

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
+from sexton.api.schedule import CatchUp, ConcurrencyPolicy
 from sexton.control.operating import Options
-from simulation import features
 from simulation.compare import compare
 from simulation.drive import Drive, can_be_foretold
 from simulation.terms import Spec
@@ -134,6 +134,7 @@ class QuotaIs:
     async def happen(self, drive: Drive) -> None:
         await drive.fact(lambda: drive.world.quota_is(full=True))
         await drive.passes(seconds(self.length))
+        await drive.before_it_works()
 
         def ends() -> None:
             drive.recovers()
@@ -266,13 +267,15 @@ WildHappening = Happening | ClockIs | Failing | WatchesBreak | RefusesRecords | 
 
 SHORT: Final = st.sampled_from([3, 20, 45, 70, 130])
 WHICH: Final = st.integers(0, 3)
+CATCH_UP: Final = tuple(map(str, CatchUp))
+POLICIES: Final = tuple(map(str, ConcurrencyPolicy))
 
 specs: Final = st.builds(
     Spec,
     step=st.sampled_from([1, 1, 5, 60]),
-    catch_up=st.sampled_from(features.CATCH_UP),
-    policy=st.sampled_from(features.POLICIES),
-    max_queued=st.sampled_from(features.MAX_QUEUED),
+    catch_up=st.sampled_from(CATCH_UP),
+    policy=st.sampled_from(POLICIES),
+    max_queued=st.sampled_from([1, 3, 10]),
     attempts=st.sampled_from([1, 1, 2, 3]),
     initial_delay=st.sampled_from([seconds(1), seconds(7), seconds(23), seconds(90)]),
     max_delay=st.sampled_from([timedelta(hours=1), seconds(95)]),
@@ -282,8 +285,8 @@ specs: Final = st.builds(
 edits: Final = st.one_of(
     st.sampled_from([1, 5, 60]).map(lambda step: (("step", step),)),
     st.booleans().map(lambda suspend: (("suspend", suspend),)),
-    st.sampled_from(features.CATCH_UP).map(lambda catch_up: (("catch_up", catch_up),)),
-    st.sampled_from(features.POLICIES).map(lambda policy: (("policy", policy),)),
+    st.sampled_from(CATCH_UP).map(lambda catch_up: (("catch_up", catch_up),)),
+    st.sampled_from(POLICIES).map(lambda policy: (("policy", policy),)),
 )
 
 foretellable: Final = specs.filter(can_be_foretold)
@@ -318,8 +321,8 @@ happenings: Final[st.SearchStrategy[Happening]] = st.one_of(
     st.builds(Dies, st.integers(1, 9), st.booleans()),
     st.builds(Refuses, st.booleans()),
     st.builds(Asked, WHICH),
-    *([st.builds(Redriven, WHICH)] if features.RUN_NOW else []),
-    *([st.builds(QuotaIs, st.sampled_from([20, 130]))] if features.QUOTAS else []),
+    st.builds(Redriven, WHICH),
+    st.builds(QuotaIs, st.sampled_from([20, 130])),
     meanwhile,
     meanwhile,
 )
@@ -333,7 +336,7 @@ wild_happenings: Final[st.SearchStrategy[WildHappening]] = st.one_of(
         RunDeleted, WHICH, st.just(("", "Pending", "Running", "Succeeded", "Failed", "Skipped", "Missed"))
     ),
     # Its patience ends as the next occurrence is due: which comes first, no rule says.
-    *([st.builds(QuotaIs, st.just(1200))] if features.QUOTAS else []),
+    st.builds(QuotaIs, st.just(1200)),
     st.builds(ClockIs, st.sampled_from([0, 0, 20, -20, 7200, -7200])),
     st.builds(Failing, st.sampled_from([0.0, 0.0, 0.1, 0.5])),
     st.builds(WatchesBreak, st.booleans()),

@@ -351,7 +351,7 @@ def _began(run: Object) -> bool:
     """Tell whether a record is of an attempt that was made: it had a Job, or was refused one."""
     status = _status(run)
     told = status.get("reason") in ("JobRefused", "NameTaken", "QuotaExceeded", "Redriven")
-    return "jobName" in status or told or status["phase"] == "DeadLettered"
+    return "jobName" in status or "nextAttemptTime" in status or told or status["phase"] == "DeadLettered"
 
 
 def _may_never_have_started(run: Object) -> bool:

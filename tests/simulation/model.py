@@ -27,10 +27,9 @@ class Wrong(AssertionError):
 class Model(Chains):
     """One Schedule."""
 
-    def __init__(self, spec: Spec, *, now: datetime, run_now: bool) -> None:
+    def __init__(self, spec: Spec, *, now: datetime) -> None:
         super().__init__(spec)
         self.observed = spec
-        self._run_now = run_now
         self.floor = self._edited_at = now.replace(microsecond=0)
         self.cursor = NEVER
         self.acting = False
@@ -103,6 +102,7 @@ class Model(Chains):
     def job_ended(self, now: datetime, key: Key, number: int, *, succeeded: bool) -> None:
         """Take in that a Job has ended."""
         chain = self.chains[key]
+        chain.lingers = False
         attempt = chain.attempts[number - 1]
         if chain.over or attempt.ended_at is not None:
             return
@@ -113,6 +113,7 @@ class Model(Chains):
         """Take in that a Job is not there any more: a user has deleted it, or what was deleted has gone at last."""
         self._leaving.discard((key, number))
         chain = self.chains[key]
+        chain.lingers = False
         attempt = chain.attempts[number - 1]
         if not chain.over and attempt.ended_at is None:
             attempt.record = replace(attempt.record, reasons=frozenset({"JobDeleted"}))
@@ -130,6 +131,7 @@ class Model(Chains):
         if chain is None or chain.over or number < len(chain.attempts):
             return
         chain.over = True
+        chain.lingers = not self.acting and chain.last.started_at is not None and chain.last.ended_at is None
         self._act(now)
 
     # what follows from them
@@ -156,10 +158,16 @@ class Model(Chains):
         return min(dues, default=None)
 
     def borders(self) -> list[datetime]:
-        """Return the times at which it makes a difference whether an operator comes a little before or after."""
+        """Return the times at which it matters whether an operator comes, or a quota has room, just before or after."""
         found: list[datetime] = []
         for chain in self.chains.values():
-            if chain.over or not chain.attempts or (ended := chain.last.ended_at) is None:
+            if self.quota_full and self.spec.deadline is not None and not chain.over and not chain.manual:
+                found.append(chain.order + self.spec.deadline)
+            if chain.over or not chain.attempts:
+                continue
+            if self.quota_full and chain.last.started_at is None:
+                found.append(self._patience(chain.last))
+            if (ended := chain.last.ended_at) is None:
                 continue
             due = chain.last.retry_at or ended + self.spec.delay(chain.last.number)
             found += [due, *([due + self.spec.deadline] if self.spec.deadline is not None else [])]
@@ -298,9 +306,7 @@ class Model(Chains):
     def _answer(self, chain: Chain, now: datetime) -> None:
         """Answer what somebody has asked for."""
         busy, waiting = bool(self._in_flight()), self._waiting()
-        if not self._run_now:
-            self._never_starts(chain, "Failed", "NotSupported")
-        elif chain.redrives is not None and (refusal := self._refusal(chain.redrives)):
+        if chain.redrives is not None and (refusal := self._refusal(chain.redrives)):
             self._never_starts(chain, "Failed", refusal)
         elif self.spec.policy == "Allow" or not (busy or waiting):
             self._attempt(chain, now, now)

@@ -95,6 +95,8 @@ class Chain:
     """Why it has not started yet: Asked, Queued or Replacing; nothing: it has, or is to start at once."""
     attempts: list[Attempt] = field(default_factory=list)
     over: bool = False
+    lingers: bool = False
+    """Whether its Job lives, though it is over: its record was deleted when nobody was at work."""
     redrives: tuple[Key, int] | None = None
     """The attempt, a dead letter, that it tries again."""
     never_started: Foretold | None = None
@@ -113,7 +115,7 @@ class Chain:
     @property
     def in_flight(self) -> bool:
         """Whether it is in the way of others."""
-        return not self.over and not self.waits
+        return self.lingers or (not self.over and not self.waits)
 
     @property
     def order(self) -> datetime:

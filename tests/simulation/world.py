@@ -9,7 +9,6 @@ from typing import Any, Final
 from sexton.api import meta
 from sexton.api.times import format_instant, parse_instant
 from sexton.kube.resources import JOBS, RUNS, SCHEDULES, Resource
-from simulation import features
 from simulation.ledger import Ledger
 from simulation.model import Model, Wrong
 from simulation.terms import Key, Spec
@@ -142,7 +141,7 @@ class World:
         stored = self.store.create(SCHEDULES, NAMESPACE, body)
         uid = stored["metadata"]["uid"]
         self.names[uid] = name
-        self.models[uid] = Model(spec, now=self.now, run_now=features.RUN_NOW)
+        self.models[uid] = Model(spec, now=self.now)
         self.ledger.edited(uid, spec)
 
     def _ownership(self, manager: str, fields: set[str]) -> Object:
