@@ -3,14 +3,12 @@
 import os
 import platform
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
-from cluster_tools.errors import CommandError, NodeUnavailableError
+from cluster_tools.errors import CommandError, NodeUnavailableError, PackagesError
 from cluster_tools.images import is_static
 from cluster_tools.namespaces import CGROUPS, SEARCH_PATH, UNSHARE
+from cluster_tools.packages import Need, install_missing, unpack
 from cluster_tools.places import cache_home, locked
 from cluster_tools.progress import Say
 from cluster_tools.running import run
@@ -18,22 +16,6 @@ from cluster_tools.running import run
 # Debian's own folder first, then where others and manual installations have them.
 CNI_FOLDERS = (Path("/usr/lib/cni"), Path("/usr/libexec/cni"), Path("/opt/cni/bin"))
 CNI_PLUGINS = ("bridge", "host-local", "loopback")
-POLICY = Path("/usr/sbin/policy-rc.d")
-APT_TIMEOUT = 600.0
-
-
-@dataclass(frozen=True)
-class Need:
-    """Programs, and the Debian package that has them."""
-
-    package: str
-    programs: tuple[str, ...]
-
-    @property
-    def met(self) -> bool:
-        """Whether they are all here."""
-        return all(shutil.which(program, path=SEARCH_PATH) for program in self.programs)
-
 
 NEEDS = (
     Need("containerd", ("containerd", "ctr", "containerd-shim-runc-v2")),
@@ -56,13 +38,13 @@ def require_real_node(say: Say) -> None:
     if not os.access(_memory_controller(), os.W_OK):
         message = "a real node needs control groups it may write, as a container without privileges has not"
         raise NodeUnavailableError(message)
-    with locked(cache_home() / "packages.lock", "installing packages"):
-        missing = [need.package for need in NEEDS if not need.met]
-        if cni_folder() is None:
-            missing.append("containernetworking-plugins")
-        if missing:
-            _install(missing, say)
-    static_busybox(say)
+    plugins = [] if cni_folder() else ["containernetworking-plugins"]
+    try:
+        install_missing(NEEDS, say, *plugins)
+        static_busybox(say)
+    except PackagesError as failed:
+        message = f"a real node can't be had: {failed}"
+        raise NodeUnavailableError(message) from failed
     try:
         run([*UNSHARE, "true"], env={**os.environ, "PATH": SEARCH_PATH})
     except CommandError as failed:
@@ -95,52 +77,5 @@ def static_busybox(say: Say) -> Path:
     folder = cache_home() / "busybox-static"
     with locked(folder.with_name("busybox-static.lock"), "fetching busybox"):
         if not folder.is_dir():
-            _unpack("busybox-static", folder, say)
+            unpack("busybox-static", folder, say)
     return next(found for found in (folder / "bin/busybox", folder / "usr/bin/busybox") if found.exists())
-
-
-def _unpack(package: str, folder: Path, say: Say) -> None:
-    say(f"fetching Debian's {package} into {folder}")
-    partial = folder.with_name(f"{folder.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir()
-    _apt("update", missing=[package])
-    _apt("download", package, missing=[package], cwd=partial)
-    archive = next(partial.glob("*.deb"))
-    run(["dpkg-deb", "--extract", archive, partial])
-    archive.unlink()
-    partial.rename(folder)
-
-
-def _install(packages: list[str], say: Say) -> None:
-    say(f"installing from Debian: {', '.join(packages)} (no service of theirs is started)")
-    _apt("update", missing=packages)
-    with _no_services():
-        _apt("install", "--yes", "--no-install-recommends", "--no-remove", *packages, missing=packages)
-
-
-def _apt(*words: str, missing: list[str], cwd: Path | None = None) -> None:
-    if not shutil.which("apt-get"):
-        message = f"a real node lacks {', '.join(missing)}, and there is no apt-get here to install it"
-        raise NodeUnavailableError(message)
-    apt = ["apt-get", "--quiet", "--option", "DPkg::Lock::Timeout=300"]
-    env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "PATH": SEARCH_PATH}
-    try:
-        run([*apt, *words], env=env, cwd=cwd, timeout=APT_TIMEOUT)
-    except CommandError as failed:
-        message = f"a real node lacks {', '.join(missing)}, and apt-get could not bring it: {failed}"
-        raise NodeUnavailableError(message) from failed
-
-
-@contextmanager
-def _no_services() -> Iterator[None]:
-    """Forbid packages to start their services while they are installed: we start a containerd of our own."""
-    if POLICY.exists():
-        yield  # the machine has a policy of its own, as container images do
-        return
-    POLICY.write_text("#!/bin/sh\nexit 101\n")
-    POLICY.chmod(0o755)
-    try:
-        yield
-    finally:
-        POLICY.unlink()

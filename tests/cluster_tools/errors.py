@@ -30,6 +30,14 @@ class NodeUnavailableError(ClusterError):
     """This machine can't run a real node; says what is missing."""
 
 
+class PackagesError(ClusterError):
+    """Debian's packages are missing and can't be had; says which."""
+
+
+class ImageUnavailableError(ClusterError):
+    """Sexton's image can't be built on this machine; says what is missing."""
+
+
 class ComponentDiedError(ClusterError):
     """A component ended although nobody asked it to; shows the end of its log."""
 
