@@ -8,7 +8,7 @@ ARG BASE_IMAGE=python:3.13-slim-bookworm
 ARG BUILD_IMAGE=${BASE_IMAGE}
 
 
-# Wheels of all that is installed later. Only here an index may be asked, and only for what the lock files pin.
+# Wheels of all that Sexton needs. Only here an index may be asked, and only for what the lock files pin.
 FROM ${BUILD_IMAGE} AS wheels
 # pip reads these: another index; or none, and a folder mounted here that has everything.
 ARG PIP_INDEX_URL
@@ -20,22 +20,33 @@ COPY requirements/ requirements/
 RUN /tools/bin/python -m pip wheel --only-binary :all: --require-hashes --wheel-dir /wheels \
         --requirement requirements/run.txt --requirement requirements/image.txt \
     && /tools/bin/python -m pip install --only-binary :all: --require-hashes --requirement requirements/build.txt
+
+
+# Sexton's own wheel, and its hash in a lock file of its own.
+FROM wheels AS sexton
 COPY pyproject.toml README.md LICENSE ./
 COPY operator/ operator/
-RUN /tools/bin/python -m pip wheel --no-index --no-deps --no-build-isolation --wheel-dir /wheels . \
-    && for wheel in /wheels/sexton-*.whl; do \
-        echo "$wheel --hash=sha256:$(sha256sum "$wheel" | cut -d ' ' -f 1)" >>/wheels/sexton.txt; \
+RUN /tools/bin/python -m pip wheel --no-index --no-deps --no-build-isolation --wheel-dir /own . \
+    && for wheel in /own/sexton-*.whl; do \
+        echo "$wheel --hash=sha256:$(sha256sum "$wheel" | cut -d ' ' -f 1)" >>/own/sexton.txt; \
     done
 
 
 # The program: an environment without pip. Bytecode is made now, since at run time nobody may write it; it is never
-# compared with its source, which can't change either.
+# compared with its source, which can't change either. Of the Kubernetes client's generated modules only those that the
+# operator imports get any: for all of them it would be 48 MB that nobody reads.
 FROM wheels AS program
+ENV COMPILE="/opt/sexton/bin/python -B -m compileall -q -j 0 --invalidation-mode unchecked-hash"
 RUN python3 -m venv --without-pip /opt/sexton \
     && /tools/bin/python -m pip --python /opt/sexton/bin/python install --no-index --find-links /wheels \
         --require-hashes --no-compile --requirement requirements/run.txt --requirement requirements/image.txt \
-        --requirement /wheels/sexton.txt \
-    && /opt/sexton/bin/python -m compileall -q -j 0 --invalidation-mode unchecked-hash /opt/sexton/lib
+    && $COMPILE -x '/kubernetes/.*/(api|models)/' /opt/sexton/lib
+COPY --from=sexton /own /own
+RUN /tools/bin/python -m pip --python /opt/sexton/bin/python install --no-index --no-deps \
+        --require-hashes --no-compile --requirement /own/sexton.txt \
+    && $COMPILE /opt/sexton/lib/python*/site-packages/sexton \
+    && /opt/sexton/bin/python -B -c 'import sys, sexton.control.operating; print(*(module.__file__ \
+        for name, module in sys.modules.items() if name.startswith("kubernetes.")), sep="\n")' | $COMPILE -i -
 
 
 FROM ${BASE_IMAGE}

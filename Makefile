@@ -43,6 +43,8 @@ lock: $(READY)  ## Pin the newest allowed versions of every dependency, with has
 	flags=(--universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --upgrade)
 	$(BIN)/uv pip compile "$${flags[@]}" pyproject.toml --output-file requirements/run.txt
 	$(BIN)/uv pip compile "$${flags[@]}" pyproject.toml --group dev --constraint requirements/run.txt --output-file requirements/dev.txt
+	$(BIN)/uv pip compile "$${flags[@]}" --group build --constraint requirements/dev.txt --output-file requirements/build.txt
+	$(BIN)/uv pip compile "$${flags[@]}" --group image --output-file requirements/image.txt
 
 .PHONY: crds
 crds: $(READY)  ## Write crds/ anew from the models
@@ -69,6 +71,10 @@ test-fast: $(READY)  ## Run the tests that need no cluster, with a sample of the
 .PHONY: bench
 bench: $(READY)  ## Measure, beside what others do in the same run
 	$(BIN)/python -m bench
+
+.PHONY: image
+image: $(READY)  ## Build Sexton's image, and show what it adds to its base (with Docker or Podman, else as root on Debian)
+	@$(BIN)/python -m cluster_tools image
 
 .PHONY: cluster-up
 cluster-up: $(READY)  ## Start a cluster to play with and print how to use it (NODE=auto|real|kwok|none)

@@ -1,4 +1,4 @@
-"""The local cluster by hand: `python -m cluster_tools build | up | down | exec | status`."""
+"""The local cluster by hand: `python -m cluster_tools build | image | up | down | exec | status`."""
 
 import argparse
 import signal
@@ -11,8 +11,10 @@ from typing import NoReturn, get_args
 from cluster_tools.binaries import built_programs
 from cluster_tools.cluster import Cluster, ClusterOptions
 from cluster_tools.errors import AlreadyUpError, ClusterError, NotUpError
+from cluster_tools.image_parts import added
 from cluster_tools.ledger import all_ledgers
 from cluster_tools.nodes import NodeChoice
+from cluster_tools.operator_image import operator_image
 from cluster_tools.progress import say
 from cluster_tools.sweeping import sweep_abandoned
 
@@ -36,6 +38,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 def build(_: argparse.Namespace) -> int:
     """Build every program and say where they are."""
     _answer(str(built_programs()))
+    return 0
+
+
+def image(_: argparse.Namespace) -> int:
+    """Build Sexton's image, and say what it adds to its base and where it is."""
+    built = operator_image()
+    _answer(f"{added(built.archive).table()}\n\n{built.name}\n{built.archive}")
     return 0
 
 
@@ -93,6 +102,7 @@ def _parser() -> argparse.ArgumentParser:
         return added
 
     command("build", build)
+    command("image", image)
     command("status", status)
     chosen = [command("up", up), command("exec", execute)]
     for named in (*chosen, command("down", down)):

@@ -90,6 +90,10 @@ class ClusterAccess(ABC):
         """Load a docker-archive or OCI archive into the node."""
         raise self._refused("load_image", tar)
 
+    def load_operator_image(self) -> str:
+        """Build Sexton's image where the sources have changed, load it into the node, and return its name."""
+        raise self._refused("load_operator_image")
+
     def stop_api_server(self, grace: float = 0.0) -> None:
         """Stop the API server: at once, or after it had `grace` seconds to say good-bye."""
         raise self._refused("stop_api_server", grace)

@@ -17,6 +17,7 @@ from cluster_tools.guardian import Guardian
 from cluster_tools.images import BUSYBOX_IMAGE
 from cluster_tools.ledger import Ledger, claim
 from cluster_tools.nodes import PROGRAMS, Node, NodeChoice, chosen_kind, make_node
+from cluster_tools.operator_image import operator_image
 from cluster_tools.places import cluster_folder
 from cluster_tools.processes import Component
 from cluster_tools.progress import Stopwatch, say
@@ -161,6 +162,21 @@ class Cluster(ClusterAccess):
         if not isinstance(self._node, RealNode):
             raise self._refused("load_image", tar)
         self._node.load_image(tar)
+
+    def load_operator_image(self) -> str:
+        """Build Sexton's image where the sources have changed, load it into the node, and return its name.
+
+        It is for pods with `imagePullPolicy: Never`.
+
+        Raises:
+            ImageUnavailableError: this machine can't build it, and why.
+            NotOnThisClusterError: the node runs no containers.
+        """
+        if not isinstance(self._node, RealNode):
+            raise self._refused("load_operator_image")
+        image = operator_image()
+        self._node.load_image(image.archive)
+        return image.name
 
     def stop_api_server(self, grace: float = 0.0) -> None:
         """Stop the API server: at once, or after it had `grace` seconds to say good-bye."""

@@ -10,6 +10,7 @@ from typing import IO
 
 from cluster_tools.errors import ClusterError, NotReadyError
 from cluster_tools.progress import Stopwatch, say
+from cluster_tools.running import run
 from cluster_tools.waiting import wait_for
 
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
@@ -38,6 +39,12 @@ def cluster_folder(name: str) -> Path:
         message = f"a cluster's name is lower-case letters, digits and dashes, at most 40; not {name!r}"
         raise ClusterError(message)
     return clusters_home() / name
+
+
+def takes_overlays(folder: Path) -> bool:
+    """Tell whether layers of images may be stacked here as overlays: not on top of another overlay or a tmpfs."""
+    kind = run(["stat", "--file-system", "--format=%T", folder]).strip()
+    return kind not in {"overlayfs", "tmpfs"}
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""pytest's side of the cluster: options, the fixtures `cluster` and `namespace`, and two markers.
+"""pytest's side of the cluster: options, the fixtures `cluster`, `namespace` and `operator_image`, and some markers.
 
 --cluster local      a cluster of our own, started when the first test asks for it (the default)
 --cluster existing   the cluster of the current kube context, named on the terminal first
@@ -16,7 +16,7 @@ import pytest
 
 from cluster_tools.access import ClusterAccess
 from cluster_tools.cluster import Cluster, ClusterOptions
-from cluster_tools.errors import CommandError, NotOnThisClusterError
+from cluster_tools.errors import CommandError, ImageUnavailableError, NotOnThisClusterError
 from cluster_tools.foreign import ForeignCluster, existing_cluster
 from cluster_tools.nodes import NodeChoice
 from cluster_tools.progress import say
@@ -104,6 +104,13 @@ def _pods_really_run(request: pytest.FixtureRequest) -> None:
             pytest.skip(f"pods don't really run: this machine's node is {access.node_kind}")
 
 
+@pytest.fixture(scope="session")
+def operator_image(request: pytest.FixtureRequest, cluster: ClusterAccess) -> str:
+    """Return the name of Sexton's image, built from the sources as they are and loaded into the cluster's node."""
+    with _seen_on_the_terminal(request.config):
+        return cluster.load_operator_image()
+
+
 @pytest.fixture
 def namespace(request: pytest.FixtureRequest, cluster: ClusterAccess) -> Iterator[str]:
     """Yield a namespace of this test's own, ready for pods; at the end its deletion is begun but not waited for."""
@@ -154,7 +161,7 @@ def _seen_on_the_terminal(config: pytest.Config) -> Iterator[None]:
 def _skipping_refused() -> Generator[None, None, None]:
     try:
         yield
-    except NotOnThisClusterError as refused:
+    except (NotOnThisClusterError, ImageUnavailableError) as refused:
         pytest.skip(str(refused))
 
 

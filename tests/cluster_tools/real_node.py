@@ -16,6 +16,7 @@ from cluster_tools.errors import CommandError, NodeUnavailableError
 from cluster_tools.images import PAUSE_IMAGE, busybox_archive
 from cluster_tools.ledger import Ledger
 from cluster_tools.namespaces import SEARCH_PATH, NodeNamespaces, cgroup_name
+from cluster_tools.places import takes_overlays
 from cluster_tools.processes import Component
 from cluster_tools.progress import say
 from cluster_tools.running import run
@@ -74,7 +75,7 @@ class RealNode:
         self._containerd = Component(ledger.folder, "containerd")
         self._kubelet = Component(ledger.folder, "kubelet")
         self._proxy = Component(ledger.folder, "kube-proxy")
-        self._snapshotter = _snapshotter(ledger.folder)
+        self._snapshotter = "overlayfs" if takes_overlays(ledger.folder) else "native"
         self.name = NODE
 
     @property
@@ -207,9 +208,3 @@ class RealNode:
         path = self._folder / name
         path.write_text(text)
         return path
-
-
-def _snapshotter(folder: Path) -> str:
-    """Return how containerd shall stack layers: as overlayfs, except on top of another overlayfs or a tmpfs."""
-    kind = run(["stat", "--file-system", "--format=%T", folder]).strip()
-    return "native" if kind in {"overlayfs", "tmpfs"} else "overlayfs"
