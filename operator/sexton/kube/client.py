@@ -7,9 +7,11 @@ adds is a sorting of faults (`errors`), a time-out on every request, and a look 
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from typing import Any, Self, TypeVar
 from urllib.parse import urlencode, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -38,6 +40,8 @@ KEPT_OPEN_SECONDS = 75.0
 """For how long an unused connection is kept: from one full minute to the next, and less than the 90 s after which the
 API server closes it. Else the first thing that a burst does is to open all of them anew."""
 
+BEARER = re.compile("^bearer ", re.IGNORECASE)
+"""What a token has before it: the client writes it in lower case where it is a pod's."""
 
 PAGE = 200
 """Objects a page: a list of hundred thousands must not be held whole by either side. Two hundred Schedules are some
@@ -80,7 +84,7 @@ class KubeClient:
         configuration = Configuration()
         configuration.connection_pool_maxsize = connections
         try:
-            await kubernetes_config.load_config(config_file=kubeconfig, client_configuration=configuration)
+            await _configure(configuration, kubeconfig)
         except (
             ConfigException,
             OSError,
@@ -119,7 +123,7 @@ class KubeClient:
             ca_path=configuration.ssl_ca_cert,
             ca_data=configuration.ca_cert_data,
             insecure=not configuration.verify_ssl,
-            token=bearer.removeprefix("Bearer ") or None,
+            token=BEARER.sub("", bearer) or None,
             certificate_path=configuration.cert_file,
             private_key_path=configuration.key_file,
         )
@@ -310,3 +314,15 @@ async def _lines(response: aiohttp.ClientResponse) -> AsyncIterator[Object]:
             yield json.loads(line)
     except (aiohttp.ClientError, TimeoutError, asyncio.IncompleteReadError) as error:
         raise Outage(f"the watch broke off: {error!r}") from error
+
+
+async def _configure(configuration: Configuration, kubeconfig: str | None) -> None:
+    """Do as kubectl does: take the file that is named, else the usual one, else the service account of a pod.
+
+    The client's own `load_config` never gets to the service account once a file is so much as mentioned.
+    """
+    usual = Path(kubernetes_config.KUBE_CONFIG_DEFAULT_LOCATION)
+    if kubeconfig is None and not await asyncio.to_thread(usual.exists):
+        kubernetes_config.load_incluster_config(client_configuration=configuration)
+    else:
+        await kubernetes_config.load_kube_config(config_file=kubeconfig, client_configuration=configuration)

@@ -1,17 +1,21 @@
-"""The client: which way its requests go."""
+"""The client: where it finds the API server, and which way its requests go."""
 
 import json
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
+import certifi
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from kubernetes.aio import config
+from kubernetes.aio.config import incluster_config, kube_config
 
 from sexton.kube.client import KubeClient
 from sexton.kube.clock import Agreement, SystemClock
-from sexton.kube.errors import Outage
+from sexton.kube.errors import NotConfigured, Outage
 from sexton.kube.resources import JOBS
 
 NOWHERE = "http://api.nowhere.invalid"
@@ -66,6 +70,41 @@ async def test_a_proxy_that_the_environment_names_is_used(
                 await client.get(JOBS, "reports", "nightly")
     finally:
         await client.close()
+
+
+@pytest.mark.parametrize("kubeconfig", [False, True])
+async def test_the_service_account_of_a_pod_serves_where_no_kubeconfig_is(
+    kubeconfig: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = Path(_kubeconfig(tmp_path)) if kubeconfig else tmp_path / "absent"
+    token, authority = tmp_path / "token", certifi.where()
+    token.write_text("the-pods")
+    for module in (config, kube_config):
+        monkeypatch.setattr(module, "KUBE_CONFIG_DEFAULT_LOCATION", str(usual))
+    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(token))
+    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", authority)
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    clock = SystemClock()
+    client = await KubeClient.connect(
+        kubeconfig=None, clock=clock, agreement=Agreement(clock, tolerance=timedelta(minutes=1))
+    )
+    info: dict[str, Any] = await client.connection_info(dict)
+    found = (client.host, info["token"], info["ca_path"])
+    assert found == ((NOWHERE, "t", None) if kubeconfig else ("https://10.0.0.1:443", "the-pods", authority))
+    await client.close()
+
+
+async def test_without_any_of_them_it_says_what_was_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(config, "KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "config"))
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    clock = SystemClock()
+    with pytest.raises(NotConfigured, match=r"no --kubeconfig, \$KUBECONFIG or service account"):
+        await KubeClient.connect(
+            kubeconfig=None, clock=clock, agreement=Agreement(clock, tolerance=timedelta(minutes=1))
+        )
 
 
 def _kubeconfig(folder: Path) -> str:
