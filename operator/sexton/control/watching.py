@@ -23,6 +23,8 @@ from sexton.kube.watching import Identity
 
 log = logging.getLogger(__name__)
 
+ALONE: Any = "sexton"  # of a type that Kopf keeps to itself
+
 DEFINITIONS_INTERVAL_SECONDS = 1.0
 
 RETRY_SECONDS = 2.0
@@ -113,6 +115,8 @@ async def watch_schedules(
                 registry=registry,
                 settings=settings_for(),
                 standalone=True,
+                # Not needed without peers, but else Kopf asks for the user's name, and in a pod there is none.
+                identity=ALONE,
                 clusterwide=not namespaces,
                 namespaces=list(namespaces),
                 stop_flag=stop_kopf,
