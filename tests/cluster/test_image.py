@@ -265,7 +265,7 @@ def test_the_operator_in_a_pod_starts_the_job_of_a_schedule(
     sexton_cluster: ClusterAccess, operator_pod: str, namespace: str
 ) -> None:
     where = f"--namespace={namespace}"
-    with pytest.raises(CommandError, match="permission denied|executable file not found"):
+    with pytest.raises(CommandError, match=r"permission denied|executable file not found"):
         sexton_cluster.kubectl("exec", operator_pod, where, "--", "sh", "-c", "true")
     greeting = {"name": "greeting", "image": sexton_cluster.job_image, "command": ["echo", "hello"]}
     template = {"spec": {"restartPolicy": "Never", "containers": [greeting]}}

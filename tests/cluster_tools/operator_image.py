@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from cluster_tools import buildah
 from cluster_tools.buildah import Base, prepared_base
 from cluster_tools.errors import CommandError
 from cluster_tools.places import PACKAGE, cache_home, locked
@@ -86,7 +87,7 @@ def fingerprint(engine: str | None, root: Path = ROOT) -> str:
     digest = hashlib.sha256(f"{engine}/{platform.machine()}/{os.environ.get('BASE_IMAGE')}\0".encode())
     for path in sorted(_inputs(root)):
         digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
-    for module in (__file__, prepared_base.__code__.co_filename):
+    for module in (__file__, buildah.__file__):
         digest.update(Path(module).read_bytes())
     return digest.hexdigest()[:16]
 
