@@ -158,16 +158,10 @@ class Model(Chains):
         return min(dues, default=None)
 
     def borders(self) -> list[datetime]:
-        """Return the times at which it matters whether an operator comes, or a quota has room, just before or after."""
+        """Return the times at which it makes a difference whether an operator comes a little before or after."""
         found: list[datetime] = []
         for chain in self.chains.values():
-            if self.quota_full and self.spec.deadline is not None and not chain.over and not chain.manual:
-                found.append(chain.order + self.spec.deadline)
-            if chain.over or not chain.attempts:
-                continue
-            if self.quota_full and chain.last.started_at is None:
-                found.append(self._patience(chain.last))
-            if (ended := chain.last.ended_at) is None:
+            if chain.over or not chain.attempts or (ended := chain.last.ended_at) is None:
                 continue
             due = chain.last.retry_at or ended + self.spec.delay(chain.last.number)
             found += [due, *([due + self.spec.deadline] if self.spec.deadline is not None else [])]
