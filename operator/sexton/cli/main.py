@@ -24,6 +24,7 @@ class Command(NamedTuple):
 COMMANDS: Final = {
     "run": Command("sexton.cli.run", "run"),
     "validate": Command("sexton.cli.validate", "validate"),
+    "ready": Command("sexton.cli.ready", "ready"),
     "next": Command("sexton.cli.next", "next_times", "NextCommand"),
 }
 """The commands by name, in the order in which the help shows them."""
