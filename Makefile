@@ -50,6 +50,10 @@ lock: $(READY)  ## Pin the newest allowed versions of every dependency, with has
 crds: $(READY)  ## Write crds/ anew from the models
 	$(BIN)/python -m sexton.api.crd crds/
 
+.PHONY: chart
+chart: crds  ## Write anew what of the Helm chart is made from crds/ and from the comments in its values
+	$(BIN)/python -m chart_tools
+
 .PHONY: demo
 demo: $(READY)  ## Show it all: a real cluster, the operator, the examples, what kubectl shows (KEEP=1: leave the cluster up)
 	$(BIN)/python examples/demo.py
