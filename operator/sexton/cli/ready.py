@@ -55,7 +55,7 @@ def _obstacle(host: str, port: int) -> str | None:
         answer = connection.getresponse()
         said = answer.read().decode(errors="replace").strip()
     except (OSError, http.client.HTTPException) as error:
-        return f"{host} port {port}: {error or type(error).__name__}"
+        return f"{host} port {port}: {str(error) or type(error).__name__}"
     finally:
         connection.close()
     return None if answer.status == _OK else said or f"HTTP {answer.status}"
