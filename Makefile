@@ -64,7 +64,8 @@ test: lint  ## Run every check and every test, on a real cluster (about half an 
 	HYPOTHESIS_PROFILE=full $(BIN)/python -m pytest tests/unit tests/simulation --numprocesses 2
 	echo "==> tests on local Kubernetes clusters, in lanes side by side" >&2
 	$(BIN)/python tests/lanes.py pods tests/cluster -m "not simulated_node and not busy" \
-		-- simulated tests/cluster -m "simulated_node and not busy" --cluster-node kwok
+		-- simulated tests/cluster -m "simulated_node and not busy" --cluster-node kwok \
+		-- chart tests/chart --cluster-node none
 	echo "==> tests that take all of the machine" >&2
 	$(BIN)/python -m pytest tests/cluster -m busy
 
