@@ -24,7 +24,8 @@ from kubernetes.aio.config.config_exception import ConfigException
 from yaml import YAMLError
 
 from sexton.kube.clock import Agreement, Clock
-from sexton.kube.errors import KubeError, NotConfigured, Outage, StatusReport, answer
+from sexton.kube.errors import Answer, KubeError, NotConfigured, NotPermitted, Outage, StatusReport, answer
+from sexton.kube.permissions import Permission, Permissions
 from sexton.kube.resources import Resource
 
 Object = dict[str, Any]
@@ -62,6 +63,7 @@ class KubeClient:
         self._api = api_client
         self._clock = clock
         self.agreement = agreement
+        self.permissions = Permissions()
         self.request_timeout_seconds = request_timeout_seconds
         """After this the server has given up a write, too."""
         self.interruptions = 0
@@ -138,11 +140,14 @@ class KubeClient:
 
     async def get(self, resource: Resource, namespace: str, name: str) -> Object:
         """Read one object, as it is now and not from a cache."""
-        return await self._request("GET", resource.path(namespace, name))
+        needs = Permission("get", resource, namespace)
+        return await self._request("GET", resource.path(namespace, name), needs=needs)
 
     async def create(self, resource: Resource, namespace: str, body: Object) -> Object:
         """Create an object and return it as it was stored."""
-        return await self._request("POST", resource.path(namespace), query=self._write_query, body=body)
+        needs = Permission("create", resource, namespace)
+        path = resource.path(namespace)
+        return await self._request("POST", path, needs=needs, query=self._write_query, body=body)
 
     async def patch(
         self,
@@ -155,7 +160,8 @@ class KubeClient:
     ) -> Object:
         """Merge-patch an object; a ``resourceVersion`` in the body makes it conditional."""
         path = resource.path(namespace, name, subresource)
-        return await self._request("PATCH", path, query=self._write_query, body=body)
+        needs = Permission("patch", resource, namespace, subresource)
+        return await self._request("PATCH", path, needs=needs, query=self._write_query, body=body)
 
     async def delete(
         self,
@@ -168,7 +174,9 @@ class KubeClient:
     ) -> None:
         """Delete the object of that name if it is still the one with that UID."""
         options = {"propagationPolicy": propagation, "preconditions": {"uid": uid}}
-        await self._request("DELETE", resource.path(namespace, name), query=self._write_query, body=options)
+        needs = Permission("delete", resource, namespace)
+        path = resource.path(namespace, name)
+        await self._request("DELETE", path, needs=needs, query=self._write_query, body=options)
 
     async def list_page(
         self,
@@ -178,7 +186,8 @@ class KubeClient:
         query: Mapping[str, str],
     ) -> Object:
         """Read one page of a collection; without a resourceVersion in the query it is the newest state."""
-        return await self._request("GET", resource.path(namespace), query=query)
+        needs = Permission("list", resource, namespace)
+        return await self._request("GET", resource.path(namespace), needs=needs, query=query)
 
     async def list_pages(
         self, resource: Resource, *, namespace: str | None, query: Mapping[str, str] | None = None
@@ -204,7 +213,8 @@ class KubeClient:
         """Open a watch, which the server ends after the time-out; silence for longer than given is an outage."""
         full_query = {**query, "watch": "true", "timeoutSeconds": str(timeout_seconds)}
         timeout = aiohttp.ClientTimeout(total=timeout_seconds + 10.0, sock_read=silence_seconds)
-        return self._stream(resource.path(namespace), full_query, timeout)
+        needs = Permission("watch", resource, namespace)
+        return self._stream(resource.path(namespace), full_query, timeout, needs)
 
     @asynccontextmanager
     async def _stream(
@@ -212,11 +222,13 @@ class KubeClient:
         path: str,
         query: Mapping[str, str],
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - passed on to the connection, which enforces it
+        needs: Permission,
     ) -> AsyncIterator[AsyncIterator[Object]]:
         response = await self._send("GET", path, query=query, timeout=timeout)
         try:
             if response.status >= FAULT:
-                raise _fault(response, await response.read())
+                raise self._fault(response, await response.read(), needs)
+            self.permissions.allowed(needs)
             yield _lines(response)
         finally:
             response.close()
@@ -226,6 +238,7 @@ class KubeClient:
         method: str,
         path: str,
         *,
+        needs: Permission | None = None,
         query: Mapping[str, str] | None = None,
         body: Object | None = None,
     ) -> Object:
@@ -240,9 +253,20 @@ class KubeClient:
             server = self._clock.from_server(parsedate_to_datetime(date))
             self.agreement.measure(server=server, elapsed_seconds=self._clock.monotonic() - sent)
         if response.status >= FAULT:
-            raise _fault(response, data)
+            raise self._fault(response, data, needs)
+        if needs is not None:
+            self.permissions.allowed(needs)
         decoded: Object = json.loads(data)
         return decoded
+
+    def _fault(self, response: aiohttp.ClientResponse, data: bytes, needs: Permission | None) -> KubeError:
+        """Return the error that a failed answer stands for, and note which permission we lack if that is it."""
+        error = _fault(response, data)
+        if needs is not None and isinstance(error, NotPermitted):
+            self.permissions.refused(needs)
+        elif needs is not None and isinstance(error, Answer):
+            self.permissions.allowed(needs)  # whether we may is asked before anything else
+        return error
 
     async def _send(
         self,

@@ -4,7 +4,11 @@ The distinction that matters is between an *outage* (nobody has decided anything
 (the server has decided, and asking again changes nothing).
 """
 
+import re
 from dataclasses import dataclass
+
+_NO_ROLE = re.compile(r'is forbidden: User ".*" cannot \w+ resource "')
+"""What the API server says whose authorizers have nothing that allows a request; admission says otherwise."""
 
 
 class KubeError(Exception):
@@ -75,6 +79,10 @@ class Refused(Answer):
     """Any other no (invalid, forbidden, denied by admission): final for this request as it stands."""
 
 
+class NotPermitted(Refused):
+    """403 because no role of ours allows it: it will be allowed once somebody gives us one that does."""
+
+
 def answer(report: StatusReport) -> Answer:  # noqa: PLR0911 - one line a kind
     """Return the error for a ``Status`` answer below 500 that is not 429."""
     match report.code, report.reason:
@@ -90,5 +98,7 @@ def answer(report: StatusReport) -> Answer:  # noqa: PLR0911 - one line a kind
             return QuotaExceeded(report)
         case 403, _ if "being terminated" in report.message:
             return NamespaceTerminating(report)
+        case 403, _ if _NO_ROLE.search(report.message):
+            return NotPermitted(report)
         case _:
             return Refused(report)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from sexton.kube.client import KubeClient
-from sexton.kube.errors import Gone, KubeError, StatusReport, answer
+from sexton.kube.errors import Gone, KubeError, Refused, StatusReport, answer
 from sexton.kube.resources import Resource
 
 log = logging.getLogger(__name__)
@@ -111,6 +111,14 @@ class Reflector:
                         delay = self.pace.first_retry
                         resource_version = self._take(event)
             except Gone:
+                return
+            except Refused as error:
+                # Somebody forgot to allow it: what a list shows every few seconds has to do.
+                pause = self.pace.last_retry
+                log.warning(
+                    "watching %s is refused, listing again in %.1f s: %s", self.resource.plural, pause, error
+                )
+                await asyncio.sleep(pause)
                 return
             except KubeError as error:
                 log.info("watching %s broke off, again in %.1f s: %s", self.resource.plural, delay, error)
