@@ -38,6 +38,8 @@ class Setup:
     relist_seconds: float = 300.0
     workers: int = 64
     health_address: str | None = None
+    namespaces: tuple[str, ...] | None = None
+    """Those to look after, where they are others than the test's own; of none named it is all."""
 
 
 class OperatorProcess:
@@ -128,7 +130,7 @@ def _main(test: int, kubeconfig: str, namespace: str, setup: Setup, log: Path | 
     configure_logging(LogFormat.TEXT, verbose=False)
     options = Options(
         kubeconfig=kubeconfig,
-        namespaces=(namespace,),
+        namespaces=(namespace,) if setup.namespaces is None else setup.namespaces,
         workers=setup.workers,
         health_address=setup.health_address,
         pace=Pace(relist=setup.relist_seconds),

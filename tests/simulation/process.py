@@ -3,7 +3,7 @@
 import asyncio
 import contextvars
 import logging
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final, TypeVar
 
@@ -182,7 +182,7 @@ async def follow_schedules(
     cache: Cache,
     client: KubeClient,
     *,
-    namespaces: Collection[str],  # noqa: ARG001 - whom this replaces has them
+    namespace: str | None,  # noqa: ARG001 - whom this replaces has it
     stop: asyncio.Event,  # noqa: ARG001 - likewise; it dies by being killed
     ready: asyncio.Event,
 ) -> None:

@@ -9,10 +9,11 @@ from sexton.control.events import EventPoster
 from sexton.control.job_lane import JobLane
 from sexton.control.looking import Looker
 from sexton.control.record_lane import RecordLane
+from sexton.deciding.announcing import not_permitted
 from sexton.deciding.steps import DeleteJob, StartJob, Step, StoreStatus
 from sexton.kube.client import KubeClient
 from sexton.kube.clock import Clock
-from sexton.kube.errors import Conflict, NotFound
+from sexton.kube.errors import Conflict, NotFound, NotPermitted
 from sexton.kube.resources import SCHEDULES
 
 
@@ -45,6 +46,10 @@ class Executor:
                 await self._store_status(entry, step)
             case _:
                 await self._records.perform(entry, step)
+
+    def tell_refusal(self, entry: Entry, error: NotPermitted) -> None:
+        """Tell whoever looks at a Schedule why nothing comes of it."""
+        self._events.tell(entry.schedule, not_permitted(str(error)))
 
     async def _store_status(self, entry: Entry, step: StoreStatus) -> None:
         schedule = entry.schedule

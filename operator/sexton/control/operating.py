@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import signal
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -17,7 +17,7 @@ from sexton.control.reconciling import Reconciler
 from sexton.control.requests import Requests
 from sexton.control.storm import StormGate
 from sexton.control.timekeeping import keep_time
-from sexton.control.watching import definitions_installed, sweep_schedules, watch_schedules
+from sexton.control.watching import definitions_installed, sweep_schedules, unless, watch_schedules
 from sexton.deciding import Settings
 from sexton.kube.client import KubeClient
 from sexton.kube.clock import Agreement, Clock, SystemClock
@@ -46,6 +46,12 @@ class Options:
     settings: Settings = field(default_factory=Settings)
 
 
+WATCHES = 2
+"""Connections that are taken for good by a namespace."""
+
+FOLLOWING = "schedules of "
+"""What the names of the tasks begin with that follow Schedules."""
+
 UNHURRIED_SHARE = 4
 """Which part of the workers sees to records and status. With all of them at it the API server has no time left to tell
 who watches it of the Jobs that have just been created: measured with a thousand at once, three seconds late."""
@@ -53,6 +59,22 @@ who watches it of the Jobs that have just been created: measured with a thousand
 
 class PartDied(Exception):
     """A part of the operator has ended that must not: the process ends too, and is started anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A namespace that is looked after, or all of them together."""
+
+    namespace: str | None
+    reflectors: list[Reflector]
+    listed: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once its Jobs and open records are known."""
+    watching: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set while its Schedules are watched."""
+
+    def __str__(self) -> str:
+        """Return its name for people."""
+        return self.namespace or "all namespaces"
 
 
 async def operate(options: Options, *, clock: Clock | None = None, stop: asyncio.Event | None = None) -> None:
@@ -68,7 +90,7 @@ async def operate(options: Options, *, clock: Clock | None = None, stop: asyncio
         kubeconfig=options.kubeconfig,
         clock=clock,
         agreement=Agreement(clock, tolerance=CLOCK_TOLERANCE),
-        connections=options.workers + 16,
+        connections=options.workers + 16 + WATCHES * len(options.namespaces),
         request_timeout_seconds=options.request_timeout_seconds,
     )
     try:
@@ -90,52 +112,40 @@ async def _operate(client: KubeClient, options: Options, *, clock: Clock, stop: 
     queue.work = Reconciler(
         client, cache=cache, executor=executor, queue=queue, gate=gate, clock=clock
     ).reconcile
-    reflectors = [
-        reflector
+    places = [
+        Place(namespace, _reflectors(client, cache, namespace=namespace, pace=options.pace))
         for namespace in options.namespaces or (None,)
-        for reflector in _reflectors(client, cache, namespace=namespace, pace=options.pace)
     ]
-    watching = asyncio.Event()
-    health = Health(agreement=client.agreement, watching=watching)
+    health = Health(
+        agreement=client.agreement,
+        permissions=client.permissions,
+        watching={place.namespace: place.watching for place in places},
+    )
+    requests.closed = {place.namespace for place in places}
+
+    def found(place: Place) -> None:
+        for uid, job in cache.jobs():
+            if job.origin.late and place.namespace in (None, cache.namespace_of(uid)):
+                gate.started_before(job)
+        log.info("operator started", extra={"server": client.host, "namespace": place.namespace})
+        requests.open(place.namespace)
+
     parts: dict[str, Coroutine[Any, Any, None]] = {
         "queue": queue.run(),
         "events": events.run(),
         "storm gate": gate.run(),
         "time": keep_time(client, cache=cache, queue=queue, clock=clock),
-        **{
-            f"{reflector.resource.plural} of {reflector.namespace or 'all namespaces'}": reflector.run()
-            for reflector in reflectors
-        },
+        "requests": requests.run(),
     }
+    for place in places:
+        parts |= _parts_of(place, client, cache=cache, requests=requests, options=options)
+        parts[f"{FOLLOWING}{place}"] = _follow(place, client, cache=cache, stop=stop, found=found)
     if options.health_address is not None:
         parts["health"] = serve_health(health, address=options.health_address)
     tasks = [asyncio.create_task(part, name=name) for name, part in parts.items()]
     stopping = asyncio.create_task(stop.wait(), name="stop")
     try:
-        # Jobs and open records first, Schedules after: a decision must not be taken on half of what is stored.
-        synced = asyncio.create_task(_synced(client, reflectors, options.namespaces), name="first lists")
-        if await _first(synced, stopping, tasks):
-            for _, job in cache.jobs():
-                if job.origin.late:
-                    gate.started_before(job)
-            log.info(
-                "operator started", extra={"server": client.host, "namespaces": list(options.namespaces)}
-            )
-            acting: dict[str, Coroutine[Any, Any, None]] = {
-                "schedules": watch_schedules(
-                    cache, client, namespaces=options.namespaces, stop=stop, ready=watching
-                ),
-                "sweep": sweep_schedules(
-                    cache, client, namespaces=options.namespaces, interval_seconds=options.pace.relist
-                ),
-                # Whoever finds a Schedule has it decided upon, so all of that waits for the first lists.
-                "requests": requests.run(),
-                "old requests": requests.sweep(
-                    namespaces=options.namespaces, interval_seconds=options.pace.relist
-                ),
-            }
-            tasks += [asyncio.create_task(part, name=name) for name, part in acting.items()]
-            await _first(None, stopping, tasks)
+        await _until_stop(stopping, tasks)
         log.info("operator stopping")
         try:
             async with asyncio.timeout(options.request_timeout_seconds):
@@ -147,37 +157,64 @@ async def _operate(client: KubeClient, options: Options, *, clock: Clock, stop: 
     finally:
         stop.set()
         for task in tasks:
-            if task.get_name() != "schedules":  # that one ends by itself, when Kopf has
+            if not task.get_name().startswith(FOLLOWING):  # those end by themselves, when Kopf has
                 task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _synced(client: KubeClient, reflectors: list[Reflector], namespaces: tuple[str, ...]) -> None:
-    await definitions_installed(client, namespaces=namespaces)
-    for reflector in reflectors:
+def _parts_of(
+    place: Place, client: KubeClient, *, cache: Cache, requests: Requests, options: Options
+) -> dict[str, Coroutine[Any, Any, None]]:
+    """Return what goes on for a place all the time, watching its Schedules apart."""
+    namespace, seconds = place.namespace, options.pace.relist
+    parts: dict[str, Coroutine[Any, Any, None]] = {
+        f"{reflector.resource.plural} of {place}": reflector.run() for reflector in place.reflectors
+    }
+    # Whoever finds a Schedule has it decided upon, so that waits for the first lists.
+    parts[f"sweep of {place}"] = sweep_schedules(
+        cache, client, namespace=namespace, interval_seconds=seconds, begin=place.listed
+    )
+    parts[f"old requests of {place}"] = requests.sweep(namespace=namespace, interval_seconds=seconds)
+    return parts
+
+
+async def _follow(
+    place: Place,
+    client: KubeClient,
+    *,
+    cache: Cache,
+    stop: asyncio.Event,
+    found: Callable[[Place], None],
+) -> None:
+    """Follow the Schedules of a place, once its Jobs and open records are known.
+
+    A decision must not be taken on half of what is stored. Nor does one place wait for another: that may be one which
+    we are not permitted to see.
+    """
+    if await unless(stop, _listed(place, client)):
+        found(place)
+        place.listed.set()
+        await watch_schedules(cache, client, namespace=place.namespace, stop=stop, ready=place.watching)
+
+
+async def _listed(place: Place, client: KubeClient) -> None:
+    await definitions_installed(client, namespace=place.namespace)
+    for reflector in place.reflectors:
         await reflector.synced.wait()
 
 
-async def _first(
-    awaited: asyncio.Task[None] | None, stopping: asyncio.Task[Any], tasks: list[asyncio.Task[None]]
-) -> bool:
-    """Wait for something, and tell whether it came before it was time to stop.
+async def _until_stop(stopping: asyncio.Task[Any], tasks: list[asyncio.Task[None]]) -> None:
+    """Wait until it is time to stop.
 
     Raises:
-        PartDied: what must go on has ended before both.
+        PartDied: what must go on has ended before.
     """
-    also = {awaited} if awaited is not None else set()
-    done, _ = await asyncio.wait({stopping, *also, *tasks}, return_when=asyncio.FIRST_COMPLETED)
+    done, _ = await asyncio.wait({stopping, *tasks}, return_when=asyncio.FIRST_COMPLETED)
     if stopping in done:
-        for task in also:
-            task.cancel()
-        return False
+        return
     for task in tasks:
         if task in done:
             raise PartDied(f"{task.get_name()} has ended") from task.exception()
-    for task in also:
-        await task
-    return True
 
 
 def _reflectors(client: KubeClient, cache: Cache, *, namespace: str | None, pace: Pace) -> list[Reflector]:

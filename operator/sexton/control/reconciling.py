@@ -18,7 +18,7 @@ from sexton.deciding import Plan, decide, starts
 from sexton.deciding.steps import StartJob, Step, StoreStatus
 from sexton.kube.client import KubeClient
 from sexton.kube.clock import Clock
-from sexton.kube.errors import KubeError, Outage, QuotaExceeded
+from sexton.kube.errors import KubeError, NotPermitted, Outage, QuotaExceeded
 
 log = logging.getLogger(__name__)
 
@@ -178,6 +178,9 @@ class Reconciler:
     def _retry(self, uid: str, error: KubeError | None) -> None:
         """Have the key looked at again after a delay that grows with each failure in a row."""
         failures = self._failures[uid] = self._failures.get(uid, 0) + 1
+        entry = self._cache.entry(uid)
+        if isinstance(error, NotPermitted) and failures == 1 and entry is not None:
+            self._executor.tell_refusal(entry, error)
         delay = min(LAST_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2 ** min(failures - 1, 10))
         if isinstance(error, Outage) and error.retry_after_seconds is not None:
             delay = max(delay, error.retry_after_seconds)

@@ -40,10 +40,22 @@ class Requests:
         self._waiting: asyncio.Queue[Identity] = asyncio.Queue()
         self._queued: set[Identity] = set()
         """What is in the queue: thousands of requests for one Schedule are one entry."""
+        self.closed: set[str | None] = set()
+        """Namespaces (None: all) that are not known yet: what is found there waits, since it would be decided upon."""
+        self._held: set[Identity] = set()
+
+    def open(self, namespace: str | None) -> None:
+        """Answer the requests of a namespace from now on, or those of all."""
+        self.closed.discard(namespace)
+        held, self._held = self._held, set()
+        for schedule in sorted(held):
+            self.unclaimed(schedule)
 
     def unclaimed(self, schedule: Identity) -> None:
         """Take in that there are requests for a Schedule that is not known."""
-        if schedule not in self._queued:
+        if not self.closed.isdisjoint({None, schedule[0]}):
+            self._held.add(schedule)
+        elif schedule not in self._queued:
             self._queued.add(schedule)
             self._waiting.put_nowait(schedule)
 
@@ -87,12 +99,11 @@ class Requests:
             log.debug("request %s/%s is gone", namespace, name)
         self.cache.asked.gone(schedule, name)
 
-    async def sweep(self, *, namespaces: tuple[str, ...], interval_seconds: float) -> None:
+    async def sweep(self, *, namespace: str | None, interval_seconds: float) -> None:
         """Remove what was answered so more than an hour ago, every few minutes, until cancelled."""
         while True:
             try:
-                for namespace in namespaces or (None,):
-                    await self._sweep(namespace)
+                await self._sweep(namespace)
             except KubeError as error:
                 log.warning("old requests can't be removed: %s", error)
             await asyncio.sleep(interval_seconds)

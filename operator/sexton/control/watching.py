@@ -8,7 +8,9 @@ import asyncio
 import itertools
 import logging
 import threading
-from collections.abc import Collection
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import kopf
@@ -29,6 +31,9 @@ DEFINITIONS_INTERVAL_SECONDS = 1.0
 
 RETRY_SECONDS = 2.0
 """How long after a failure Kopf asks again, for as long as it takes: it must be back soon after the API server is."""
+
+AGAIN_SECONDS = 10.0
+"""After how long it is tried again to watch what could not be watched."""
 
 IDLE_SECONDS = 0.1
 """For how long Kopf keeps a worker for an object, and with it the object as it came last."""
@@ -98,16 +103,30 @@ async def watch_schedules(
     cache: Cache,
     client: KubeClient,
     *,
-    namespaces: Collection[str],
+    namespace: str | None,
     stop: asyncio.Event,
     ready: asyncio.Event,
 ) -> None:
-    """Follow the Schedules of some namespaces (none named: of all) until told to stop.
+    """Follow the Schedules of a namespace (None: of all) until told to stop; ``ready`` is set while that is so.
 
     Kopf has a thread and a loop of its own: when it stops, it takes every task of its loop for its own, waits for
-    them and cancels them.
+    them and cancels them. It also ends for good when the API server refuses it something, which is no reason to end
+    all else: it is started again once the server would not refuse it.
     """
-    registry, stop_kopf = registry_for(cache, client, ready=ready), threading.Event()
+    registry = registry_for(cache, client, ready=ready)
+    while await unless(stop, _until_watchable(cache, client, namespace=namespace)):
+        try:
+            await _follow(registry, namespace=namespace, stop=stop)
+        except Exception as error:  # noqa: BLE001 - whatever Kopf died of, the Schedules have to be followed
+            log.warning("watching Schedules of %s has ended: %s", namespace or "all namespaces", error)
+        ready.clear()
+        if not await unless(stop, asyncio.sleep(AGAIN_SECONDS)):
+            return
+
+
+async def _follow(registry: kopf.OperatorRegistry, *, namespace: str | None, stop: asyncio.Event) -> None:
+    """Run Kopf until it ends or is told to stop."""
+    stop_kopf, loop = threading.Event(), asyncio.get_running_loop()
 
     def follow() -> None:
         asyncio.run(
@@ -117,49 +136,85 @@ async def watch_schedules(
                 standalone=True,
                 # Not needed without peers, but else Kopf asks for the user's name, and in a pod there is none.
                 identity=ALONE,
-                clusterwide=not namespaces,
-                namespaces=list(namespaces),
+                clusterwide=namespace is None,
+                namespaces=[] if namespace is None else [namespace],
                 stop_flag=stop_kopf,
             )
         )
 
-    following = asyncio.ensure_future(asyncio.to_thread(follow))
-    stopping = asyncio.ensure_future(stop.wait())
+    # Not one of the threads that everything else shares: there are few of those, and this one stays.
+    with ThreadPoolExecutor(1, thread_name_prefix=f"schedules of {namespace}") as thread:
+        following: asyncio.Future[Any] = loop.run_in_executor(thread, follow)
+        stopping: asyncio.Future[Any] = asyncio.ensure_future(stop.wait())
+        try:
+            await asyncio.wait({following, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stop_kopf.set()
+            stopping.cancel()
+            await following
+
+
+async def unless(stop: asyncio.Event, part: Coroutine[Any, Any, None]) -> bool:
+    """Wait for something to be done, and tell whether it was before it was time to stop."""
+    doing: asyncio.Task[Any] = asyncio.create_task(part)
+    stopping: asyncio.Task[Any] = asyncio.create_task(stop.wait())
     try:
-        await asyncio.wait({following, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({doing, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if doing.done():
+            await doing
     finally:
-        stop_kopf.set()
-        stopping.cancel()
-        await following
+        for task in (doing, stopping):
+            task.cancel()
+    return not stop.is_set()
 
 
-async def definitions_installed(client: KubeClient, *, namespaces: Collection[str]) -> None:
+async def _until_watchable(cache: Cache, client: KubeClient, *, namespace: str | None) -> None:
+    """Wait until Schedules can be listed and watched as Kopf will do it; while they can only be listed, do that."""
+    while True:
+        try:
+            page = await client.list_page(SCHEDULES, namespace=namespace, query={"limit": "1"})
+            from_here = {"resourceVersion": page["metadata"]["resourceVersion"]}
+            async with client.watch(
+                SCHEDULES, namespace=namespace, query=from_here, timeout_seconds=1, silence_seconds=5.0
+            ):
+                return
+        except KubeError as error:
+            where = namespace or "all namespaces"
+            log.warning("Schedules of %s can't be watched, listing them instead: %s", where, error)
+        with suppress(KubeError):
+            await _sweep(cache, client, namespace=namespace)
+        await asyncio.sleep(AGAIN_SECONDS)
+
+
+async def definitions_installed(client: KubeClient, *, namespace: str | None) -> None:
     """Wait until the API server knows our resources; Kopf looks for them only once."""
+    delay = DEFINITIONS_INTERVAL_SECONDS
     while True:
         try:
             for resource in (SCHEDULES, RUNS):
-                namespace = next(iter(namespaces), None)
                 await client.list_page(resource, namespace=namespace, query={"limit": "1"})
         except NotFound:
             log.warning(
                 "the definitions of Schedule and ScheduleRun are not installed: kubectl apply -f crds/"
             )
+            delay = DEFINITIONS_INTERVAL_SECONDS
         except KubeError as error:
             log.warning("the API server does not show Schedules: %s", error)
         else:
             return
-        await asyncio.sleep(DEFINITIONS_INTERVAL_SECONDS)
+        await asyncio.sleep(delay)
+        delay = min(delay * 2, AGAIN_SECONDS)
 
 
 async def sweep_schedules(
-    cache: Cache, client: KubeClient, *, namespaces: Collection[str], interval_seconds: float
+    cache: Cache, client: KubeClient, *, namespace: str | None, interval_seconds: float, begin: asyncio.Event
 ) -> None:
     """List the Schedules again every few minutes: a lost watch event delays, never loses."""
+    await begin.wait()
     while True:
         await asyncio.sleep(interval_seconds)
         try:
-            for namespace in namespaces or (None,):
-                await _sweep(cache, client, namespace=namespace)
+            await _sweep(cache, client, namespace=namespace)
         except KubeError as error:
             log.warning("listing Schedules again failed: %s", error)
 

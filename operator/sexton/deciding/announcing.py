@@ -198,3 +198,13 @@ def changes(view: View, desired: ScheduleStatus, *, now: datetime) -> tuple[Anno
 
 def _normal(reason: str, message: str, key: str) -> Announcement:
     return Announcement(type=EventType.NORMAL, reason=reason, message=message, key=key)
+
+
+def not_permitted(message: str) -> Announcement:
+    """Announce that the operator lacks a permission, without which it can't go on with this Schedule."""
+    return Announcement(
+        type=EventType.WARNING,
+        reason="NotPermitted",
+        message=f"the operator's role has to allow this: {message}",
+        key=message,
+    )

@@ -1,14 +1,18 @@
 """Liveness and readiness over HTTP.
 
-Alive: the event loop answers. Ready: Schedules are watched, and our clock agrees with the API server's.
+Alive: the event loop answers. Ready: Schedules are watched, and our clock agrees with the API server's. One namespace
+of several whose Schedules can't be watched, or a permission that is missed, makes nobody unready: the others go on. It
+is told all the same, in the lines that follow the first.
 """
 
 import asyncio
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from aiohttp import web
 
 from sexton.kube.clock import Agreement
+from sexton.kube.permissions import Permissions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,12 +20,14 @@ class Health:
     """What readiness depends on."""
 
     agreement: Agreement
-    watching: asyncio.Event
+    permissions: Permissions
+    watching: Mapping[str | None, asyncio.Event]
+    """Whether Schedules are watched, for each namespace, or for all of them as None."""
 
     def obstacle(self) -> str | None:
         """Return why the operator is not ready, or None if it is."""
-        if not self.watching.is_set():
-            return "Schedules are not watched yet"
+        if not any(watched.is_set() for watched in self.watching.values()):
+            return "Schedules are not watched"
         if not self.agreement.holds:
             skew = self.agreement.skew
             return (
@@ -30,6 +36,14 @@ class Health:
                 else "clock unknown"
             )
         return None
+
+    def troubles(self) -> Iterator[str]:
+        """Yield what is not as it should be, be it an obstacle or not."""
+        for namespace, watched in self.watching.items():
+            if namespace is not None and not watched.is_set():
+                yield f"Schedules of namespace {namespace} are not watched"
+        for permission in self.permissions.lacking:
+            yield f"not permitted to {permission}"
 
 
 async def serve_health(health: Health, *, address: str) -> None:
@@ -40,7 +54,8 @@ async def serve_health(health: Health, *, address: str) -> None:
 
     async def ready(_: web.Request) -> web.Response:
         obstacle = health.obstacle()
-        return web.Response(text=f"{obstacle or 'ok'}\n", status=200 if obstacle is None else 503)
+        lines = [obstacle or "ok", *health.troubles()]
+        return web.Response(text="\n".join([*lines, ""]), status=200 if obstacle is None else 503)
 
     app = web.Application()
     app.add_routes([web.get("/healthz", alive), web.get("/readyz", ready)])

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from sexton.kube.client import KubeClient
 from sexton.kube.clock import Agreement, Clock
 from sexton.kube.errors import KubeError, Outage
+from sexton.kube.permissions import Permissions
 from sexton.kube.resources import SCHEDULES, Resource
 from unit.control.store import Key, Selection, Store
 
@@ -25,6 +26,7 @@ class ApiServer(KubeClient):
         self.interruptions = 0
         self.agreement = Agreement(clock, tolerance=timedelta(seconds=60))
         self.agreement.measure(server=clock.now(), elapsed_seconds=0.0)
+        self.permissions = Permissions()
         self.store = store or Store(clock.now)
         self.requests: list[tuple[str, str, str]] = []
         """Verb, plural and name."""

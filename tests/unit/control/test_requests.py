@@ -59,7 +59,7 @@ class Asked:
         running.cancel()
 
     async def sweeps(self) -> None:
-        sweeping = asyncio.create_task(self.requests.sweep(namespaces=(), interval_seconds=60.0))
+        sweeping = asyncio.create_task(self.requests.sweep(namespace=None, interval_seconds=60.0))
         for _ in range(20):
             await asyncio.sleep(0)
         assert not sweeping.done()
