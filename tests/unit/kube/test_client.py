@@ -1,6 +1,5 @@
 """The client: where it finds the API server, and which way its requests go."""
 
-import json
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
@@ -17,6 +16,7 @@ from sexton.kube.client import KubeClient
 from sexton.kube.clock import Agreement, SystemClock
 from sexton.kube.errors import NotConfigured, Outage
 from sexton.kube.resources import JOBS
+from unit.kube.kubeconfig import kubeconfig_for
 
 NOWHERE = "http://api.nowhere.invalid"
 
@@ -56,7 +56,7 @@ async def test_a_proxy_that_the_environment_names_is_used(
     monkeypatch.setenv("no_proxy", excepted)
     clock = SystemClock()
     client = await KubeClient.connect(
-        kubeconfig=_kubeconfig(tmp_path),
+        kubeconfig=kubeconfig_for(NOWHERE, tmp_path),
         clock=clock,
         agreement=Agreement(clock, tolerance=timedelta(minutes=1)),
     )
@@ -76,7 +76,7 @@ async def test_a_proxy_that_the_environment_names_is_used(
 async def test_the_service_account_of_a_pod_serves_where_no_kubeconfig_is(
     kubeconfig: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    usual = Path(_kubeconfig(tmp_path)) if kubeconfig else tmp_path / "absent"
+    usual = Path(kubeconfig_for(NOWHERE, tmp_path)) if kubeconfig else tmp_path / "absent"
     token, authority = tmp_path / "token", certifi.where()
     token.write_text("the-pods")
     for module in (config, kube_config):
@@ -105,18 +105,3 @@ async def test_without_any_of_them_it_says_what_was_looked_for(
         await KubeClient.connect(
             kubeconfig=None, clock=clock, agreement=Agreement(clock, tolerance=timedelta(minutes=1))
         )
-
-
-def _kubeconfig(folder: Path) -> str:
-    """Write a kubeconfig for an API server that no name leads to."""
-    path = folder / "kubeconfig"
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "a", "cluster": {"server": NOWHERE}}],
-        "users": [{"name": "a", "user": {"token": "t"}}],
-        "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
-        "current-context": "a",
-    }
-    path.write_text(json.dumps(config))
-    return str(path)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sexton.kube.client import KubeClient
-from sexton.kube.errors import Gone, KubeError, Outage, Refused, StatusReport, answer
+from sexton.kube.errors import Gone, KubeError, NotPermitted, Outage, Refused, StatusReport, answer
 from sexton.kube.resources import EVENTS, JOBS, RUNS, SCHEDULES, Resource
 from sexton.kube.watching import Identity, Pace, Reflector
 
@@ -147,6 +147,19 @@ async def test_a_place_that_the_server_has_forgotten_is_replaced_by_a_list(
     sink = await followed(client)
     assert ("seen", "a") in sink.told
     assert client.queries[-1]["resourceVersion"] == "9"
+
+
+async def test_a_watch_that_is_refused_is_replaced_by_a_list() -> None:
+    refusal = NotPermitted(StatusReport(code=403, reason="Forbidden", message="cannot watch"))
+    client = Script(
+        [page(version=7), page(thing("a", 9), version=9), page(version=10)], [[refusal], [refusal]]
+    )
+    sink = await followed(client)
+    assert [what for what in sink.told if what[0] == "listed"] == [
+        ("listed", (frozenset(), 7)),
+        ("listed", (frozenset({"a"}), 9)),
+        ("listed", (frozenset(), 10)),
+    ]
 
 
 async def test_a_list_that_fails_is_tried_again() -> None:
