@@ -178,9 +178,9 @@ def _merged(one: Object, other: Object) -> Object:
 
 
 def test_with_watched_namespaces_nothing_of_the_operator_is_of_the_whole_cluster(offline_helm: Helm) -> None:
-    values = {"watchNamespaces": ["a", "b"], "rbac": {"userRoles": {"create": False}}}
-    wide, narrow = offline_helm.template(), offline_helm.template(values)
-    assert not [each for each in narrow if each["kind"].startswith("ClusterRole")]
+    others = {"crds": {"enabled": False}, "rbac": {"userRoles": {"create": False}}}
+    wide, narrow = offline_helm.template(), offline_helm.template({"watchNamespaces": ["a", "b"], **others})
+    assert not [each for each in narrow if "namespace" not in each["metadata"]]
     whole = only(wide, "ClusterRole", "sexton:sexton")
     for kind in ("Role", "RoleBinding"):
         assert [each["metadata"]["namespace"] for each in narrow if each["kind"] == kind] == ["a", "b"]
