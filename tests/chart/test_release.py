@@ -3,6 +3,7 @@
 There is no node, so no pod runs: tests/e2e is about that.
 """
 
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from chart_tools.helm import Helm
 from chart_tools.places import CHART, CRDS
 from cluster_tools.access import ClusterAccess
 from cluster_tools.errors import CommandError
+from cluster_tools.running import run
 from cluster_tools.waiting import wait_for
 
 DEFINITIONS = ("schedules.sexton.dev", "scheduleruns.sexton.dev")
@@ -129,6 +131,27 @@ def _environment(release: Release) -> dict[str, str]:
     deployment = release.cluster.get("deployment", "sexton", "--namespace", release.namespace)
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     return {each["name"]: each["value"] for each in container["env"]}
+
+
+def test_the_notes_can_be_pasted_into_a_shell(release: Release) -> None:
+    """A newcomer does nothing else than that."""
+    release.install(watchNamespaces=[release.namespace])
+    notes = release.helm("get", "notes", "sexton", "--namespace", release.namespace)
+    commands = re.findall(r"(?ms)^kubectl (?:[^\n]*<<'END'\n.*?^END|[^\n]*)$", notes)
+    ready, apply, run_now, get, describe, logs, delete = commands
+    said = [_in_a_shell(release.cluster, each) for each in (apply, run_now, get, describe, logs, delete)]
+    assert said[0] == "schedule.sexton.dev/greeting created\n"
+    assert re.fullmatch(r"schedulerun\.sexton\.dev/greeting-now-\w+ created\n", said[1])
+    assert all(
+        name in said[2] for name in ("schedule.sexton.dev/greeting", "schedulerun.sexton.dev/greeting-now-")
+    )
+    assert "API Version:  sexton.dev/v1" in said[3]
+    assert said[5].startswith('schedule.sexton.dev "greeting" deleted')
+    assert ready.startswith("kubectl rollout status deployment/sexton")
+
+
+def _in_a_shell(cluster: ClusterAccess, command: str) -> str:
+    return run(["bash", "-c", command], env=cluster.environment(), timeout=60.0)
 
 
 def test_definitions_that_are_not_to_be_kept_go(release: Release) -> None:

@@ -236,4 +236,4 @@ def test_the_notes_lead_to_the_first_fire(offline_helm: Helm, values: Object, wo
     for each in words:
         assert each in notes
     for kind, manifest in zip(("Schedule", "ScheduleRun"), notes.split("<<'END'\n")[1:], strict=True):
-        assert yaml.safe_load(manifest.partition("   END\n")[0])["kind"] == kind
+        assert yaml.safe_load(manifest.partition("END\n")[0])["kind"] == kind
