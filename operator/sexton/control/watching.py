@@ -110,8 +110,8 @@ async def watch_schedules(
     """Follow the Schedules of a namespace (None: of all) until told to stop; ``ready`` is set while that is so.
 
     Kopf has a thread and a loop of its own: when it stops, it takes every task of its loop for its own, waits for
-    them and cancels them. It also ends for good when the API server refuses it something, which is no reason to end
-    all else: it is started again once the server would not refuse it.
+    them and cancels them. Whatever it may die of is no reason to end all else: it is started again. It is not started
+    before it can watch, since until then the Schedules are to be listed.
     """
     registry = registry_for(cache, client, ready=ready)
     while await unless(stop, _until_watchable(cache, client, namespace=namespace)):
@@ -172,18 +172,25 @@ async def _until_watchable(cache: Cache, client: KubeClient, *, namespace: str |
     """Wait until Schedules can be listed and watched as Kopf will do it; while they can only be listed, do that."""
     while True:
         try:
-            page = await client.list_page(SCHEDULES, namespace=namespace, query={"limit": "1"})
-            from_here = {"resourceVersion": page["metadata"]["resourceVersion"]}
-            async with client.watch(
-                SCHEDULES, namespace=namespace, query=from_here, timeout_seconds=1, silence_seconds=5.0
-            ):
-                return
+            await _try_to_watch(client, namespace=namespace)
         except KubeError as error:
             where = namespace or "all namespaces"
             log.warning("Schedules of %s can't be watched, listing them instead: %s", where, error)
+        else:
+            return
         with suppress(KubeError):
             await _sweep(cache, client, namespace=namespace)
         await asyncio.sleep(AGAIN_SECONDS)
+
+
+async def _try_to_watch(client: KubeClient, *, namespace: str | None) -> None:
+    """List Schedules, and begin to watch them, just to see whether we may."""
+    page = await client.list_page(SCHEDULES, namespace=namespace, query={"limit": "1"})
+    from_here = {"resourceVersion": page["metadata"]["resourceVersion"]}
+    async with client.watch(
+        SCHEDULES, namespace=namespace, query=from_here, timeout_seconds=1, silence_seconds=5.0
+    ):
+        pass
 
 
 async def definitions_installed(client: KubeClient, *, namespace: str | None) -> None:
@@ -209,13 +216,21 @@ async def definitions_installed(client: KubeClient, *, namespace: str | None) ->
 async def sweep_schedules(
     cache: Cache, client: KubeClient, *, namespace: str | None, interval_seconds: float, begin: asyncio.Event
 ) -> None:
-    """List the Schedules again every few minutes: a lost watch event delays, never loses."""
+    """List the Schedules again every few minutes: a lost watch event delays, never loses.
+
+    Kopf goes on trying when it may not watch any more, and tells nobody but the log. So that is looked at as well, and
+    until it may again they are listed more often.
+    """
     await begin.wait()
+    pause = interval_seconds
     while True:
-        await asyncio.sleep(interval_seconds)
+        await asyncio.sleep(pause)
         try:
             await _sweep(cache, client, namespace=namespace)
+            await _try_to_watch(client, namespace=namespace)
+            pause = interval_seconds
         except KubeError as error:
+            pause = min(interval_seconds, AGAIN_SECONDS)
             log.warning("listing Schedules again failed: %s", error)
 
 
