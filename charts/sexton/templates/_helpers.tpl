@@ -29,6 +29,12 @@ app.kubernetes.io/name: {{ include "sexton.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
+{{/* Selects the operator's pods, and not those of a test. */}}
+{{- define "sexton.operatorLabels" -}}
+{{ include "sexton.selectorLabels" . }}
+app.kubernetes.io/component: operator
+{{- end }}
+
 {{- define "sexton.labels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 {{ include "sexton.selectorLabels" . }}
