@@ -147,9 +147,9 @@ class Chains:
         self._attempt(chain, chain.order, now)
         return True
 
-    def _never_starts(self, chain: Chain, phase: str, reason: str) -> None:
+    def _never_starts(self, chain: Chain, phase: str, *reasons: str) -> None:
         chain.over, chain.waits = True, ""
-        chain.never_started = Foretold(phase, frozenset({reason}), chain.caught_up)
+        chain.never_started = Foretold(phase, frozenset(reasons), chain.caught_up)
         self._late += phase == "Missed"
 
     def _replace(self, chain: Chain) -> None:

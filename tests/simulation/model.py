@@ -195,7 +195,8 @@ class Model(Chains):
         self.turn = None
         for chain in self._waiting():
             if not chain.manual:
-                self._never_starts(chain, "Missed", reason)
+                late = ["StartingDeadlineExceeded"] if self.spec.is_too_late(chain.order, now) else []
+                self._never_starts(chain, "Missed", reason, *late)
 
     # what is due
 
