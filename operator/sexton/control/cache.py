@@ -131,11 +131,20 @@ class Cache:
 
     def schedule_seen(self, obj: Object) -> None:
         """Take in a Schedule that was listed, changed, or answered to a write of ours."""
-        uid = obj["metadata"]["uid"]
+        known = self._entries.get(obj["metadata"]["uid"])
+        if known is None or int(obj["metadata"]["resourceVersion"]) > known.schedule.resource_version:
+            self.schedule_read(read_schedule(obj, clock=self._clock))
+
+    def unread(self, obj: Object) -> KnownSchedule:
+        """Return a Schedule that is read once it is taken in; any thread may ask for it."""
+        return read_schedule(obj, clock=self._clock, at_once=False)
+
+    def schedule_read(self, schedule: KnownSchedule) -> None:
+        """Take in a Schedule, unless what is known of it is as new."""
+        uid = schedule.uid
         known = self._entries.get(uid)
-        if known is not None and int(obj["metadata"]["resourceVersion"]) <= known.schedule.resource_version:
+        if known is not None and schedule.resource_version <= known.schedule.resource_version:
             return
-        schedule = read_schedule(obj, clock=self._clock)
         if known is None:
             ready = condition(schedule.status, READY)
             refused = ready.message if ready is not None and ready.reason == RECORD_REFUSED else None

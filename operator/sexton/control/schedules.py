@@ -100,8 +100,11 @@ class KnownSchedule:
         return self.packed.contents.stored_status_keys
 
 
-def read_schedule(obj: Object, *, clock: Clock) -> KnownSchedule:
-    """Return a Schedule with its spec judged; faults are part of the answer, never an exception."""
+def read_schedule(obj: Object, *, clock: Clock, at_once: bool = True) -> KnownSchedule:
+    """Return a Schedule with its spec judged; faults are part of the answer, never an exception.
+
+    What is not read at once is read when it is first asked for. Until then nothing is touched that threads would share.
+    """
     metadata = obj["metadata"]
     without_managers = {key: value for key, value in metadata.items() if key != "managedFields"}
     return KnownSchedule(
@@ -113,7 +116,7 @@ def read_schedule(obj: Object, *, clock: Clock) -> KnownSchedule:
         created_at=clock.from_server(parse_instant(metadata["creationTimestamp"])),
         deleting="deletionTimestamp" in metadata,
         edits=edits_of(metadata, clock=clock),
-        packed=Packed({**obj, "metadata": without_managers}, _SHELF),
+        packed=Packed({**obj, "metadata": without_managers}, _SHELF, at_once=at_once),
     )
 
 

@@ -52,15 +52,17 @@ class Shelf(Generic[Contents]):
 
 
 class Packed(Generic[Contents]):
-    """One object: open at first, and later whenever it is asked for its contents."""
+    """One object: opened whenever it is asked for its contents, and if it is to be read at once, from the first."""
 
     __slots__ = ("__weakref__", "_bytes", "_contents", "_shelf")
 
-    def __init__(self, obj: Object, shelf: Shelf[Contents]) -> None:
+    def __init__(self, obj: Object, shelf: Shelf[Contents], *, at_once: bool = True) -> None:
         self._bytes = pack(obj)
         self._shelf = shelf
-        self._contents: Contents | None = shelf.read(obj)
-        shelf.opened(self)
+        self._contents: Contents | None = None
+        if at_once:
+            self._contents = shelf.read(obj)
+            shelf.opened(self)
 
     @property
     def contents(self) -> Contents:

@@ -17,7 +17,6 @@ import kopf
 
 from sexton.api.meta import GROUP, SCHEDULE_PLURAL, VERSION
 from sexton.control.cache import Cache
-from sexton.control.shelving import pack, unpack
 from sexton.kube.client import PAGE, KubeClient
 from sexton.kube.errors import KubeError, NotFound
 from sexton.kube.resources import RUNS, SCHEDULES
@@ -59,12 +58,9 @@ def registry_for(cache: Cache, client: KubeClient, *, ready: asyncio.Event) -> k
             loop.call_soon_threadsafe(cache.schedule_gone, obj["metadata"]["uid"])
         elif event["type"] is None:
             # Of a list. Kopf is done with thousands before we are with the first, so they wait packed.
-            loop.call_soon_threadsafe(listed, pack(obj))
+            loop.call_soon_threadsafe(cache.schedule_read, cache.unread(obj))
         else:
             loop.call_soon_threadsafe(cache.schedule_seen, obj)
-
-    def listed(packed: bytes) -> None:
-        cache.schedule_seen(unpack(packed))
 
     return registry
 

@@ -1,5 +1,6 @@
 """What is known: our own writes at once, nothing older than what is known, and nothing forgotten that is not stored."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -74,6 +75,26 @@ def test_an_older_schedule_is_ignored() -> None:
     known = Known(handled("10:05", version=9))
     known.sees(handled("10:00", version=8))
     assert known.view.status.last_handled_time == at("10:05")
+
+
+def test_what_waited_unread_is_as_what_was_read_at_once() -> None:
+    fields = {"managedFields": [{"time": "2026-03-02T09:30:00Z", "fieldsV1": {"f:spec": {"f:schedule": {}}}}]}
+    obj = handled("10:05", version=9)
+    obj["metadata"] |= fields
+    at_once, later = Known(obj), Known()
+    later.cache.schedule_read(later.cache.unread(obj))
+    assert replace(later.view, history=()) == replace(at_once.view, history=())
+    assert later.view.edits.spec == at("09:30")
+    assert later.woken == [UID]
+
+
+@pytest.mark.parametrize(("version", "known_as"), [(4, "10:05"), (5, "10:05"), (6, "10:00")])
+def test_what_is_older_than_what_came_while_it_waited_unread_is_ignored(version: int, known_as: str) -> None:
+    known = Known()
+    waiting = known.cache.unread(handled("10:00", version=version))
+    known.sees(handled("10:05", version=5))
+    known.cache.schedule_read(waiting)
+    assert known.view.status.last_handled_time == at(known_as)
 
 
 def test_an_end_is_final() -> None:

@@ -26,6 +26,8 @@ class Library:
         match verb:
             case "keeps":
                 self.kept[name] = Packed({"name": name}, self.shelf)
+            case "stores":
+                self.kept[name] = Packed({"name": name}, self.shelf, at_once=False)
             case "asks":
                 assert self.kept[name].contents == f"what {name} says"
             case "drops":
@@ -41,6 +43,9 @@ class Library:
         (["keeps a", "keeps b", "keeps c", "asks a", "asks c", "asks b"], "abcab"),
         (["keeps a", "keeps b", "drops b", "keeps c", "asks a"], "abc"),
         (["keeps a", "keeps a", "keeps a", "keeps b", "asks a", "asks b"], "aaab"),
+        (["stores a", "stores b"], ""),
+        (["keeps a", "stores b", "asks a", "asks b", "asks b"], "ab"),
+        (["keeps a", "stores b", "keeps c", "asks a", "asks b", "asks c"], "acb"),
     ],
 )
 def test_as_many_stay_open_as_may(what: list[str], read: str) -> None:
