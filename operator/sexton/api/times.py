@@ -65,7 +65,8 @@ def _read_micro_time(value: object) -> datetime:
 
 def _read_instant(value: object) -> datetime:
     # Cut here and not only when written, so that a value equals itself after a visit to the server.
-    return _read_micro_time(value).replace(microsecond=0)
+    instant = _read_micro_time(value)
+    return instant.replace(microsecond=0) if instant.microsecond else instant
 
 
 Instant = Annotated[
