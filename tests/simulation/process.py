@@ -10,6 +10,8 @@ from typing import Any, Final, TypeVar
 from sexton.control import operating
 from sexton.control.cache import Cache
 from sexton.control.operating import Options
+from sexton.control.queue import WorkQueue
+from sexton.control.watching import take_in_listed
 from sexton.kube.client import KubeClient
 from sexton.kube.errors import Outage
 from sexton.kube.resources import SCHEDULES, Resource
@@ -165,21 +167,27 @@ class _Stream:
 class _ScheduleSink:
     """Puts Schedules into the cache, as Kopf's handler does."""
 
-    def __init__(self, cache: Cache) -> None:
+    def __init__(self, cache: Cache, queue: WorkQueue) -> None:
         self._cache = cache
+        self._queue = queue
+        self._watches = False
 
     def seen(self, obj: Object) -> None:
-        self._cache.schedule_seen(obj)
+        if self._watches:
+            self._cache.schedule_seen(obj)
+        else:
+            take_in_listed(self._cache.unread(obj), cache=self._cache, queue=self._queue)
 
     def vanished(self, obj: Object) -> None:
         self._cache.schedule_gone(obj["metadata"]["uid"])
 
     def listed(self, present: set[Identity], *, resource_version: int) -> None:
-        pass
+        self._watches = True
 
 
 async def follow_schedules(
     cache: Cache,
+    queue: WorkQueue,
     client: KubeClient,
     *,
     namespace: str | None,  # noqa: ARG001 - whom this replaces has it
@@ -188,7 +196,7 @@ async def follow_schedules(
 ) -> None:
     """Follow the Schedules without Kopf, which has a thread and a loop of its own."""
     ready.set()
-    await Reflector(client=client, resource=SCHEDULES, sink=_ScheduleSink(cache)).run()
+    await Reflector(client=client, resource=SCHEDULES, sink=_ScheduleSink(cache, queue)).run()
 
 
 class _Loud(logging.Handler):

@@ -35,6 +35,8 @@ class Entry:
     schedule: KnownSchedule
     interruptions: int = 0
     """How often the API server had been out of reach when the Schedule was last known to be as it is there."""
+    met: bool = False
+    """Whether its status has been asked for what a process before this one has left to do."""
     probed: bool = False
     """Whether the records beyond the stored cursor, written by a process before this one, have been looked for."""
     joined: bool = False
@@ -99,6 +101,8 @@ class Cache:
     def view(self, uid: str, *, clocks_agree: bool, may_catch_up: bool = True, rivals: int = 0) -> View:
         """Return everything that a decision about a Schedule rests on."""
         entry = self._entries[uid]
+        if not entry.met:
+            self._meet(entry)
         schedule = entry.schedule
         jobs, runs = self._jobs.get(uid, {}), self._runs.get(uid, {})
         asked = self.asked.next_for(schedule.identity, jobs.values())
@@ -146,13 +150,7 @@ class Cache:
         if known is not None and schedule.resource_version <= known.schedule.resource_version:
             return
         if known is None:
-            ready = condition(schedule.status, READY)
-            refused = ready.message if ready is not None and ready.reason == RECORD_REFUSED else None
-            self._entries[uid] = Entry(
-                schedule=schedule,
-                record_refused=refused,
-                history_wanted=self._ended_lately(schedule.status),
-            )
+            self._entries[uid] = Entry(schedule=schedule)
             self._uids[schedule.identity] = uid
         else:
             if schedule.status.observed_generation is None and known.schedule.status.observed_generation:
@@ -161,6 +159,14 @@ class Cache:
             self._forget_passed(uid, schedule.status)
             self._forget_departed(uid)
         self._wake(uid)
+
+    def _meet(self, entry: Entry) -> None:
+        """Take over what the status says that is left to do; only now, so that nothing is read before its turn."""
+        entry.met, status = True, entry.schedule.status
+        ready = condition(status, READY)
+        if ready is not None and ready.reason == RECORD_REFUSED:
+            entry.record_refused = ready.message
+        entry.history_wanted = entry.history_wanted or self._ended_lately(status)
 
     def _ended_lately(self, status: ScheduleStatus) -> bool:
         """Tell whether something ended so short a time ago that a process before us was not to prune it yet."""

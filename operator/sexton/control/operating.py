@@ -139,7 +139,9 @@ async def _operate(client: KubeClient, options: Options, *, clock: Clock, stop: 
     }
     for place in places:
         parts |= _parts_of(place, client, cache=cache, requests=requests, options=options)
-        parts[f"{FOLLOWING}{place}"] = _follow(place, client, cache=cache, stop=stop, found=found)
+        parts[f"{FOLLOWING}{place}"] = _follow(
+            place, client, cache=cache, queue=queue, stop=stop, found=found
+        )
     if options.health_address is not None:
         parts["health"] = serve_health(health, address=options.health_address)
     tasks = [asyncio.create_task(part, name=name) for name, part in parts.items()]
@@ -183,6 +185,7 @@ async def _follow(
     client: KubeClient,
     *,
     cache: Cache,
+    queue: WorkQueue,
     stop: asyncio.Event,
     found: Callable[[Place], None],
 ) -> None:
@@ -194,7 +197,9 @@ async def _follow(
     if await unless(stop, _listed(place, client)):
         found(place)
         place.listed.set()
-        await watch_schedules(cache, client, namespace=place.namespace, stop=stop, ready=place.watching)
+        await watch_schedules(
+            cache, queue, client, namespace=place.namespace, stop=stop, ready=place.watching
+        )
 
 
 async def _listed(place: Place, client: KubeClient) -> None:

@@ -42,6 +42,9 @@ class WorkQueue:
         self._earliest: dict[str, datetime] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._changed = asyncio.Event()
+        self._held_until = 0.0
+        self._release: asyncio.TimerHandle | None = None
+        """Set while nothing unhurried is begun."""
         self._draining = False
 
     @property
@@ -76,7 +79,7 @@ class WorkQueue:
 
     def _fill(self) -> None:
         """Give the free workers something to do."""
-        while (lane := self._due or self._waiting) and len(self._running) < (
+        while (lane := self._due or self._unheld()) and len(self._running) < (
             self._workers if lane is self._due else self._unhurried
         ):
             key = next(iter(lane))
@@ -85,6 +88,24 @@ class WorkQueue:
             del lane[key]
             task = asyncio.get_running_loop().create_task(self._run(key), name=f"schedule {key}")
             self._running[key] = task
+
+    def _unheld(self) -> dict[str, None]:
+        return {} if self._release is not None else self._waiting
+
+    def hold_back(self, seconds: float) -> None:
+        """Begin only what is due until so many seconds from now: it is just becoming known what that is."""
+        loop = asyncio.get_running_loop()
+        self._held_until = loop.time() + seconds
+        if self._release is None:
+            self._release = loop.call_at(self._held_until, self._let_go)
+
+    def _let_go(self) -> None:
+        loop = asyncio.get_running_loop()
+        if loop.time() < self._held_until:
+            self._release = loop.call_at(self._held_until, self._let_go)
+        else:
+            self._release = None
+            self._fill()
 
     def wake_at(self, key: str, instant: datetime) -> None:
         """Have a key looked at when the clock shows an instant; of several the earliest counts."""

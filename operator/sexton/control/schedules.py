@@ -57,6 +57,8 @@ class KnownSchedule:
     created_at: datetime
     deleting: bool
     edits: Edits
+    expected: datetime | None
+    """The first of the next times that the stored status lists: when to look, as long as nobody has looked yet."""
     packed: Packed[Contents]
 
     @property
@@ -116,8 +118,16 @@ def read_schedule(obj: Object, *, clock: Clock, at_once: bool = True) -> KnownSc
         created_at=clock.from_server(parse_instant(metadata["creationTimestamp"])),
         deleting="deletionTimestamp" in metadata,
         edits=edits_of(metadata, clock=clock),
+        expected=_expected(obj),
         packed=Packed({**obj, "metadata": without_managers}, _SHELF, at_once=at_once),
     )
+
+
+def _expected(obj: Object) -> datetime | None:
+    try:
+        return parse_instant(obj["status"]["nextScheduleTimes"][0])
+    except (KeyError, IndexError, TypeError, ValueError):
+        return None  # it has no status yet, or somebody has written into it
 
 
 def _read_contents(obj: Object) -> Contents:

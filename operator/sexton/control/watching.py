@@ -17,6 +17,8 @@ import kopf
 
 from sexton.api.meta import GROUP, SCHEDULE_PLURAL, VERSION
 from sexton.control.cache import Cache
+from sexton.control.queue import WorkQueue
+from sexton.control.schedules import KnownSchedule
 from sexton.kube.client import PAGE, KubeClient
 from sexton.kube.errors import KubeError, NotFound
 from sexton.kube.resources import RUNS, SCHEDULES
@@ -34,11 +36,16 @@ RETRY_SECONDS = 2.0
 AGAIN_SECONDS = 10.0
 """After how long it is tried again to watch what could not be watched."""
 
+LISTING_SECONDS = 0.2
+"""A list of Schedules is taken to be over when nothing more of it has come for so long."""
+
 IDLE_SECONDS = 0.1
 """For how long Kopf keeps a worker for an object, and with it the object as it came last."""
 
 
-def registry_for(cache: Cache, client: KubeClient, *, ready: asyncio.Event) -> kopf.OperatorRegistry:
+def registry_for(
+    cache: Cache, queue: WorkQueue, client: KubeClient, *, ready: asyncio.Event
+) -> kopf.OperatorRegistry:
     """Return the handlers; they run in Kopf's thread, and what they find goes to the loop that we are in now."""
     registry, loop = kopf.OperatorRegistry(), asyncio.get_running_loop()
 
@@ -58,11 +65,22 @@ def registry_for(cache: Cache, client: KubeClient, *, ready: asyncio.Event) -> k
             loop.call_soon_threadsafe(cache.schedule_gone, obj["metadata"]["uid"])
         elif event["type"] is None:
             # Of a list. Kopf is done with thousands before we are with the first, so they wait packed.
-            loop.call_soon_threadsafe(cache.schedule_read, cache.unread(obj))
+            loop.call_soon_threadsafe(listed, cache.unread(obj))
         else:
             loop.call_soon_threadsafe(cache.schedule_seen, obj)
 
+    def listed(schedule: KnownSchedule) -> None:
+        take_in_listed(schedule, cache=cache, queue=queue)
+
     return registry
+
+
+def take_in_listed(schedule: KnownSchedule, *, cache: Cache, queue: WorkQueue) -> None:
+    """Take in a Schedule of a list. One that is due may come last, and goes before all that are not."""
+    queue.hold_back(LISTING_SECONDS)
+    cache.schedule_read(schedule)
+    if schedule.expected is not None:
+        queue.wake_at(schedule.uid, schedule.expected)
 
 
 class NothingToCompare(kopf.DiffBaseStorage):
@@ -97,6 +115,7 @@ def settings_for() -> kopf.OperatorSettings:
 
 async def watch_schedules(
     cache: Cache,
+    queue: WorkQueue,
     client: KubeClient,
     *,
     namespace: str | None,
@@ -109,7 +128,7 @@ async def watch_schedules(
     them and cancels them. Whatever it may die of is no reason to end all else: it is started again. It is not started
     before it can watch, since until then the Schedules are to be listed.
     """
-    registry = registry_for(cache, client, ready=ready)
+    registry = registry_for(cache, queue, client, ready=ready)
     while await unless(stop, _until_watchable(cache, client, namespace=namespace)):
         try:
             await _follow(registry, namespace=namespace, stop=stop)

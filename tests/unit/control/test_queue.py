@@ -247,6 +247,41 @@ async def test_of_several_delays_the_shortest_counts() -> None:
     await until(works, ["a", "a"])
 
 
+async def test_held_back_it_begins_what_is_due_and_the_rest_afterwards() -> None:
+    works = Works()
+    works.opens()
+    works.queue.hold_back(3600)
+    works.queue.wake("a")
+    works.queue.wake("b", due=True)
+    await works.settles()
+    assert works.begun == ["b"]
+
+
+async def test_held_back_again_it_begins_nothing_when_the_first_hold_is_over() -> None:
+    works, over = Works(), asyncio.Event()
+    works.opens()
+    works.queue.hold_back(0.01)
+    works.queue.hold_back(3600)
+    works.queue.wake("a")
+    asyncio.get_running_loop().call_later(0.02, over.set)
+    await over.wait()
+    await works.settles()
+    assert works.begun == []
+
+
+async def test_let_go_it_begins_what_was_held_back() -> None:
+    works = Works()
+    works.opens()
+    over = asyncio.Event()
+    works.queue.hold_back(0.01)
+    works.queue.wake("a")
+    asyncio.get_running_loop().call_later(0.02, over.set)
+    await over.wait()
+    works.queue.wake("b")
+    await works.settles()
+    assert works.begun == ["a", "b"]
+
+
 async def test_drained_it_waits_for_what_runs_and_starts_nothing_by_it() -> None:
     works = Works()
     works.queue.wake("a")

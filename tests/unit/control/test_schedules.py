@@ -173,6 +173,24 @@ def test_a_status_that_cannot_be_read_whole_keeps_what_can_be(name: str) -> None
     assert known.stored_status_keys == frozenset(status)
 
 
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        ({"nextScheduleTimes": ["2026-03-02T10:00:00Z", "2026-03-02T10:05:00Z"]}, "10:00"),
+        ({"nextScheduleTimes": []}, None),
+        ({"nextScheduleTimes": None}, None),
+        ({"nextScheduleTimes": ["soon"]}, None),
+        ({"nextScheduleTimes": [5]}, None),
+        ({}, None),
+        (None, None),
+    ],
+)
+def test_when_it_expects_to_run_next(status: Object | None, expected: str | None) -> None:
+    obj = {**schedule_object(), "status": status}
+    known = read_schedule(obj, clock=StillClock(), at_once=False)
+    assert known.expected == (at(expected) if expected else None)
+
+
 def test_a_zone_that_has_gone_from_the_data_leaves_no_timetable() -> None:
     status = {"observedTiming": {"schedule": "*/5 * * * *", "timeZone": "Mars/Base"}}
     known = read_schedule(schedule_object(status=status), clock=StillClock())
