@@ -30,13 +30,9 @@ def test_with_the_cluster_role_it_is_ready_and_without_one_of_its_rules_it_is_no
     others = [each for each in objects if each is not role]
     world.cluster.apply(without(role, LACKING), *others)
     account = kubeconfig_of_account(world.cluster, tmp_path, world.namespace, "sexton")
-    world.setup = world.setup.__class__(
-        clock=world.clock, namespaces=(), health_address=f"127.0.0.1:{free_ports(1, ())[0]}"
-    )
+    address = f"127.0.0.1:{free_ports(1, ())[0]}"
     world.operators = OperatorFactory(account, world.namespace)
-    address = world.setup.health_address
-    assert address is not None
-    operator = world.operator()
+    operator = world.operator(namespaces=(), health_address=address)
     try:
         name = world.apply("everywhere")
         told = f"not permitted to {LACKING} in all namespaces"
@@ -49,6 +45,9 @@ def test_with_the_cluster_role_it_is_ready_and_without_one_of_its_rules_it_is_no
         wait_for("it to be ready", lambda: readiness(address) == (200, ["ok"]), 60.0)
         world.until("a success", lambda: world.counter(name, "succeeded") >= 1)
         assert operator.stop() == 0
+        refused = [line for line in world.log.read_text().splitlines() if "is forbidden" in line]
+        assert refused
+        assert all('cannot list resource "schedules"' in line for line in refused), "it needs nothing else"
     finally:
         operator.kill()
         for each in objects:
