@@ -17,6 +17,9 @@ Values = Mapping[str, Any]
 
 TIMEOUT_SECONDS = 120.0
 
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The definitions are long, and the other one takes longer to read them than Helm to write them."""
+
 
 @dataclass(frozen=True)
 class Helm:
@@ -54,7 +57,7 @@ class Helm:
     ) -> list[Object]:
         """Return the objects that a release would have."""
         text = self("template", name, chart, "--namespace", namespace, values=values or {})
-        return [each for each in yaml.safe_load_all(text) if each]
+        return [each for each in yaml.load_all(text, Loader=_LOADER) if each]
 
 
 def only(objects: list[Object], kind: str, name: str | None = None) -> Object:
