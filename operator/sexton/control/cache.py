@@ -8,11 +8,12 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from sexton.api.run import Phase
 from sexton.api.schedule_status import ScheduleStatus
 from sexton.control.asked import Asked
+from sexton.control.entry import Entry
 from sexton.control.jobs import Object, Unreadable, owner_uid, read_job, unknown_origin
 from sexton.control.records import is_request, read_run, request_identity
 from sexton.control.schedules import KnownSchedule, read_schedule
@@ -26,31 +27,6 @@ log = logging.getLogger(__name__)
 
 Wake = Callable[[str], None]
 """Called with the UID of a Schedule about which something has become known."""
-
-
-@dataclass(slots=True)
-class Entry:
-    """One Schedule and what is remembered of our dealings with it in this process."""
-
-    schedule: KnownSchedule
-    interruptions: int = 0
-    """How often the API server had been out of reach when the Schedule was last known to be as it is there."""
-    met: bool = False
-    """Whether its status has been asked for what a process before this one has left to do."""
-    probed: bool = False
-    """Whether the records beyond the stored cursor, written by a process before this one, have been looked for."""
-    joined: bool = False
-    """Whether the record under the cursor has been looked for."""
-    doubtful: dict[str, float] = field(default_factory=dict)
-    """Names of Jobs whose creation was asked for and not answered, and until when (in seconds of a clock that nobody
-    steps) the server may still carry it out: to be looked up before anything is decided."""
-    unanswered: dict[str, float] = field(default_factory=dict)
-    """Names of records, likewise: what is put on record beside them must not say the same."""
-    record_refused: str | None = None
-    history: dict[str, EndedRecord] | None = None
-    """The ended records, once they have been listed."""
-    history_wanted: bool = False
-    """Something has ended, so that an older record may have to go."""
 
 
 VANISHED_KEPT = 10_000

@@ -4,7 +4,8 @@ A step that finds the world different from what was decided upon writes nothing,
 and lets the decision be taken anew. Outages go up to the caller, who tries again later.
 """
 
-from sexton.control.cache import Cache, Entry
+from sexton.control.cache import Cache
+from sexton.control.entry import Entry
 from sexton.control.events import EventPoster
 from sexton.control.job_lane import JobLane
 from sexton.control.looking import Looker

@@ -9,7 +9,8 @@ import time
 from typing import Any
 
 from sexton.api import meta
-from sexton.control.cache import Cache, Entry
+from sexton.control.cache import Cache
+from sexton.control.entry import Entry
 from sexton.control.events import EventPoster
 from sexton.control.jobs import annotations_of, build_job, owner_uid, whose
 from sexton.control.looking import Looker

@@ -8,7 +8,8 @@ from typing import Any
 
 from sexton.api.run import Phase
 from sexton.api.schedule_status import ScheduleStatus
-from sexton.control.cache import Cache, Entry
+from sexton.control.cache import Cache
+from sexton.control.entry import Entry
 from sexton.control.failures import explained
 from sexton.control.jobs import owner_uid
 from sexton.deciding import RunView

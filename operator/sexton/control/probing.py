@@ -3,7 +3,8 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from sexton.control.cache import Cache, Entry
+from sexton.control.cache import Cache
+from sexton.control.entry import Entry
 from sexton.control.jobs import owner_uid
 from sexton.deciding.searching import beyond_the_cursor
 from sexton.deciding.view import INVALID_REQUEST

@@ -9,7 +9,8 @@ import time
 from collections.abc import Iterable
 from datetime import timedelta
 
-from sexton.control.cache import Cache, Entry
+from sexton.control.cache import Cache
+from sexton.control.entry import Entry
 from sexton.control.executing import Executor
 from sexton.control.probing import probe
 from sexton.control.queue import WorkQueue

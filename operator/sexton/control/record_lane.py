@@ -10,7 +10,8 @@ from contextlib import suppress
 from typing import Any
 
 from sexton.api.run import Phase
-from sexton.control.cache import Cache, Entry
+from sexton.control.cache import Cache
+from sexton.control.entry import Entry
 from sexton.control.events import EventPoster
 from sexton.control.jobs import owner_uid, whose
 from sexton.control.looking import Looker

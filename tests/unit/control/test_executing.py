@@ -6,7 +6,8 @@ from typing import Any, Self
 
 import pytest
 
-from sexton.control.cache import Cache, Entry
+from sexton.control.cache import Cache
+from sexton.control.entry import Entry
 from sexton.control.events import EventPoster
 from sexton.control.executing import Executor
 from sexton.control.probing import probe

@@ -1,0 +1,31 @@
+"""One Schedule in the cache, and what is remembered of our dealings with it in this process."""
+
+from dataclasses import dataclass, field
+
+from sexton.control.schedules import KnownSchedule
+from sexton.deciding import EndedRecord
+
+
+@dataclass(slots=True)
+class Entry:
+    """One Schedule and what is remembered of our dealings with it in this process."""
+
+    schedule: KnownSchedule
+    interruptions: int = 0
+    """How often the API server had been out of reach when the Schedule was last known to be as it is there."""
+    met: bool = False
+    """Whether its status has been asked for what a process before this one has left to do."""
+    probed: bool = False
+    """Whether the records beyond the stored cursor, written by a process before this one, have been looked for."""
+    joined: bool = False
+    """Whether the record under the cursor has been looked for."""
+    doubtful: dict[str, float] = field(default_factory=dict)
+    """Names of Jobs whose creation was asked for and not answered, and until when (in seconds of a clock that nobody
+    steps) the server may still carry it out: to be looked up before anything is decided."""
+    unanswered: dict[str, float] = field(default_factory=dict)
+    """Names of records, likewise: what is put on record beside them must not say the same."""
+    record_refused: str | None = None
+    history: dict[str, EndedRecord] | None = None
+    """The ended records, once they have been listed."""
+    history_wanted: bool = False
+    """Something has ended, so that an older record may have to go."""
