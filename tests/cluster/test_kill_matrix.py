@@ -26,7 +26,7 @@ from cluster.world import SPEED
 from cluster_tools.access import ClusterAccess
 
 FULL = os.environ.get("SEXTON_KILL_MATRIX") == "full"
-SAMPLE = 240
+SAMPLE = 180
 AT_ONCE = 20
 UNREACHED_ALLOWED = 0.1
 """The part of the cells in which the write may not come at all: how often a status is written depends on when."""

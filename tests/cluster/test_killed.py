@@ -18,7 +18,7 @@ from cluster_tools.access import ClusterAccess
 from cluster_tools.cluster import Cluster, ClusterOptions
 from cluster_tools.waiting import wait_for
 
-KILLS = 220
+KILLS = 150
 LIFE_SECONDS = (0.02, 1.1)
 DEATH_SECONDS = (0.15, 0.5)
 """How long nobody runs. Not less: the API server is still busy with what the dead one has sent, and until there is a
