@@ -110,6 +110,14 @@ class ClusterAccess(ABC):
         """Start the stopped etcd again with the data it had, and wait until the API server is ready."""
         raise self._refused("start_etcd")
 
+    def stop_kubelet(self) -> None:
+        """Kill the node's kubelet: containers that run go on, but none starts, and nobody hears of those that end."""
+        raise self._refused("stop_kubelet")
+
+    def start_kubelet(self) -> None:
+        """Start the stopped kubelet again; it finds the containers that have gone on."""
+        raise self._refused("start_kubelet")
+
     def restart_controller_manager(self, extra_flags: Sequence[str] = ()) -> None:
         """Restart the built-in controllers with these flags in addition to those of their first start."""
         raise self._refused("restart_controller_manager", *extra_flags)

@@ -200,6 +200,18 @@ class Cluster(ClusterAccess):
         """Restart the built-in controllers with these flags in addition to those of their first start."""
         self._control_plane.restart_controller_manager(extra_flags)
 
+    def stop_kubelet(self) -> None:
+        """Kill the node's kubelet: containers that run go on, but none starts, and nobody hears of those that end."""
+        if not isinstance(self._node, RealNode):
+            raise self._refused("stop_kubelet")
+        self._node.stop_kubelet()
+
+    def start_kubelet(self) -> None:
+        """Start the stopped kubelet again; it finds the containers that have gone on."""
+        if not isinstance(self._node, RealNode):
+            raise self._refused("start_kubelet")
+        self._node.start_kubelet()
+
     def start_beside(self, name: str, argv: Sequence[str | Path]) -> Component:
         """Start a program that belongs to this cluster: it ends with it at the latest, and its log is kept with it."""
         component = Component(self.folder, name)

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cluster_tools.addresses import AddressRange
-from cluster_tools.processes import PROC, Component
+from cluster_tools.errors import ComponentDiedError
+from cluster_tools.processes import Component, children_of
 from cluster_tools.running import run
 from cluster_tools.waiting import wait_for
 
@@ -94,8 +95,9 @@ class NodeNamespaces:
         """Return the pid that the first process has outside: the only child of unshare."""
         self.first.check()
         identity = self.first.identity
-        children = (PROC / f"{identity.pid}/task/{identity.pid}/children").read_text() if identity else ""
-        return int(children.split()[0])
+        if identity is None:
+            raise ComponentDiedError(self.first.name, self.first.log)
+        return children_of(identity.pid)[0]
 
     def _is_set_up(self) -> bool:
         self.first.check()

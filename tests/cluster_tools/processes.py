@@ -130,6 +130,11 @@ class Component:
             self._child = None
 
 
+def children_of(pid: int) -> list[int]:
+    """Return the pids of a process's children."""
+    return [int(child) for child in (PROC / f"{pid}/task/{pid}/children").read_text().split()]
+
+
 def wait_for_ends(identities: Iterable[Identity], timeout: float) -> None:
     """Wait until none of these processes runs any more."""
     left = list(identities)

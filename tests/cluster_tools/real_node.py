@@ -5,6 +5,7 @@ names other than the API server's address are not looked up.
 """
 
 import json
+import signal
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from cluster_tools.images import PAUSE_IMAGE, busybox_archive
 from cluster_tools.ledger import Ledger
 from cluster_tools.namespaces import SEARCH_PATH, NodeNamespaces, cgroup_name
 from cluster_tools.places import takes_overlays
-from cluster_tools.processes import Component
+from cluster_tools.processes import Component, Identity, children_of, wait_for_ends
 from cluster_tools.progress import say
 from cluster_tools.running import run
 from cluster_tools.users import PROXY, kubelet_user
@@ -98,22 +99,39 @@ class RealNode:
 
     def start(self) -> None:
         """Start the kubelet, which registers the node, and kube-proxy, which makes Services reachable."""
-        kubelet = self._write_json("kubelet.json", self._kubelet_config())
+        self._write_json("kubelet.json", self._kubelet_config())
+        self.start_kubelet()
+        proxy = self._write_json("kube-proxy.json", self._proxy_config())
+        self._proxy.start(
+            self._namespaces.inside(self._programs["kube-proxy"], f"--config={proxy}"), path=SEARCH_PATH
+        )
+
+    def start_kubelet(self) -> None:
+        """Start the kubelet, also one that was stopped: containers that run go on meanwhile, and it finds them."""
         account = self._control_plane.accounts.kubeconfig(kubelet_user(NODE).name)
         self._kubelet.start(
             self._namespaces.inside(
                 self._programs["kubelet"],
-                f"--config={kubelet}",
+                f"--config={self._folder / 'kubelet.json'}",
                 f"--kubeconfig={account}",
                 f"--hostname-override={NODE}",
                 f"--node-ip={self._addresses.node}",
             ),
             path=SEARCH_PATH,
         )
-        proxy = self._write_json("kube-proxy.json", self._proxy_config())
-        self._proxy.start(
-            self._namespaces.inside(self._programs["kube-proxy"], f"--config={proxy}"), path=SEARCH_PATH
-        )
+
+    def stop_kubelet(self) -> None:
+        """Kill the kubelet: no container starts, none is started anew, and nobody hears of those that end."""
+        entering = self._kubelet.identity
+        if entering is None:
+            return
+        # What we started enters the namespaces and waits there for the kubelet, which is its only child.
+        kubelets = [Identity.of(pid) for pid in children_of(entering.pid)]
+        processes = [entering, *(kubelet for kubelet in kubelets if kubelet)]
+        for process in reversed(processes):
+            process.signal(signal.SIGKILL)
+        wait_for_ends(processes, RUNTIME_TIMEOUT)
+        self._kubelet.collect()
 
     def load_image(self, archive: Path) -> None:
         """Load the images of a docker or OCI archive, for pods with `imagePullPolicy: Never`."""

@@ -112,7 +112,8 @@ def test_the_existing_cluster_is_pinned_to_the_context_of_now(tmp_path: Path) ->
 
 @pytest.mark.usefixtures("kubectl")
 @pytest.mark.parametrize(
-    "operation", ["stop_api_server", "start_etcd", "restart_controller_manager", "audit_entries"]
+    "operation",
+    ["stop_api_server", "start_etcd", "stop_kubelet", "restart_controller_manager", "audit_entries"],
 )
 def test_it_is_not_broken_on_purpose(operation: str, tmp_path: Path) -> None:
     found = ForeignCluster("existing", tmp_path / "config")
