@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from cluster.manifests import schedule
 from cluster_tools.access import ClusterAccess
 from cluster_tools.errors import CommandError
 from cluster_tools.image_parts import HOME, Added, added, configuration
@@ -261,30 +262,32 @@ def operator_pod(sexton_cluster: ClusterAccess, operator_image: str, namespace: 
 
 
 @pytest.mark.real_node
-def test_the_operator_in_a_pod_starts_the_job_of_a_schedule(
+def test_the_operator_in_a_pod_without_a_shell_starts_a_job(
     sexton_cluster: ClusterAccess, operator_pod: str, namespace: str
 ) -> None:
+    """It is asked to, which takes no minute; tests/e2e waits for fires."""
     where = f"--namespace={namespace}"
     with pytest.raises(CommandError, match=r"permission denied|executable file not found"):
         sexton_cluster.kubectl("exec", operator_pod, where, "--", "sh", "-c", "true")
-    greeting = {"name": "greeting", "image": sexton_cluster.job_image, "command": ["echo", "hello"]}
-    template = {"spec": {"restartPolicy": "Never", "containers": [greeting]}}
+    image = sexton_cluster.job_image
     sexton_cluster.apply(
+        schedule("greeting", "0 0 1 1 *", namespace=namespace, image=image, command="echo hello"),
         {
             "apiVersion": "sexton.dev/v1",
-            "kind": "Schedule",
-            "metadata": {"name": "greeting", "namespace": namespace},
-            "spec": {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": template}}},
-        }
+            "kind": "ScheduleRun",
+            "metadata": {"name": "now", "namespace": namespace},
+            "spec": {"scheduleName": "greeting"},
+        },
     )
 
-    def succeeded() -> bool:
-        status = sexton_cluster.get("sx", "greeting", where).get("status", {})
-        return int(status.get("counters", {}).get("succeeded", 0)) >= 1
+    def succeeded() -> dict[str, Any] | None:
+        status: dict[str, Any] = sexton_cluster.get("sxr", "now", where).get("status", {})
+        return status if status.get("phase") == "Succeeded" else None
 
-    wait_for("a run", succeeded, SECONDS, lambda: sexton_cluster.kubectl("logs", operator_pod, where))
-    job = sexton_cluster.get("jobs", where)["items"][0]["metadata"]["name"]
-    assert sexton_cluster.kubectl("logs", f"job/{job}", where) == "hello\n"
+    record = wait_for(
+        "a run", succeeded, SECONDS, lambda: sexton_cluster.kubectl("logs", operator_pod, where)
+    )
+    assert sexton_cluster.kubectl("logs", f"job/{record['jobName']}", where) == "hello\n"
 
 
 @pytest.mark.real_node
