@@ -55,7 +55,7 @@ chart: crds  ## Write anew what of the Helm chart is made from crds/ and from th
 	$(BIN)/python -m chart_tools
 
 .PHONY: demo
-demo: $(READY)  ## Show it all: a real cluster, the operator, the examples, what kubectl shows (KEEP=1: leave the cluster up)
+demo: $(READY)  ## Show it all: a real cluster, Sexton installed by Helm, the examples, what kubectl shows (KEEP=1: leave it all up)
 	$(BIN)/python examples/demo.py
 
 .PHONY: test
@@ -65,7 +65,7 @@ test: lint  ## Run every check and every test, on a real cluster (about half an 
 	echo "==> tests on local Kubernetes clusters, in lanes side by side" >&2
 	$(BIN)/python tests/lanes.py pods tests/cluster -m "not simulated_node and not busy" \
 		-- simulated tests/cluster -m "simulated_node and not busy" --cluster-node kwok \
-		-- chart tests/chart --cluster-node none
+		-- chart tests/chart tests/e2e --cluster-node none
 	echo "==> tests that take all of the machine" >&2
 	$(BIN)/python -m pytest tests/cluster -m busy
 
