@@ -1,6 +1,8 @@
-"""`make demo`: a real cluster, the operator, some examples of this folder, and what kubectl shows of them.
+"""`make demo`: a real cluster, Sexton installed by its chart, some examples of this folder, and what kubectl shows.
 
-With KEEP=1 in the environment the cluster is left running afterwards.
+Where the node of the cluster is real the operator runs inside, from the image that `make image` builds; where it is
+simulated, as a process beside the cluster. With KEEP=1 in the environment the cluster is left running afterwards, and
+an operator inside goes on; NODE is the kind of node, as for `make cluster-up`.
 """
 
 import http
@@ -14,19 +16,27 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, cast, get_args
 
 from cluster_tools.cluster import Cluster, ClusterOptions
-from cluster_tools.errors import AlreadyUpError
+from cluster_tools.errors import AlreadyUpError, ImageUnavailableError
+from cluster_tools.nodes import NodeChoice
+from cluster_tools.operator_image import REPOSITORY
+from cluster_tools.running import run
 from cluster_tools.waiting import wait_for
 
 ROOT = Path(__file__).parents[1]
+CHART = ROOT / "charts" / "sexton"
 EXAMPLES = ROOT / "examples"
 SHOWN = ("greeting", "nightly-report", "failing", "invalid")
 NAMESPACE = "sexton-demo"
 KEPT_NAME = "sexton"
+IN_DEMO = ("--namespace", NAMESPACE)
+RELEASE = "sexton"
+IN_RELEASE = ("--namespace", "sexton")
+HELM_TIMEOUT = 120.0
 COLUMNS = ("--output=custom-columns=SCHEDULE:.involvedObject.name,REASON:.reason,MESSAGE:.message",)
 RUNS_SHOWN = 2
 LONGEST_WAIT_SECONDS = 240.0
@@ -38,72 +48,114 @@ def main() -> None:
     say(
         "starting a Kubernetes cluster on this machine (the first time, its programs are built: some minutes)"
     )
-    with kept_cluster() if keep else Cluster.start() as cluster:
-        demonstrate(cluster)
-        if keep:
-            say_how_to_go_on(cluster)
+    node = chosen_node(os.environ.get("NODE") or "auto")
+    with kept_cluster(node) if keep else Cluster.start(ClusterOptions(node=node)) as cluster:
+        demonstrate(cluster, keep=keep)
     if not keep:
         say("everything is stopped. To look around yourself: KEEP=1 make demo, or make cluster-up")
 
 
-def kept_cluster() -> Cluster:
+def chosen_node(name: str) -> NodeChoice:
+    """Return the kind of node that is asked for; without one no example would come to its end."""
+    if name == "none" or name not in get_args(NodeChoice):
+        raise SystemExit(f"NODE is {name}, and must be auto, real or kwok")
+    return cast("NodeChoice", name)
+
+
+def kept_cluster(node: NodeChoice) -> Cluster:
     """Start the cluster that `make cluster-up` starts, or go on with it if it is up."""
     try:
-        return Cluster.start(ClusterOptions(name=KEPT_NAME, kept=True))
+        return Cluster.start(ClusterOptions(node=node, name=KEPT_NAME, kept=True))
     except AlreadyUpError:
         return Cluster.attach(KEPT_NAME)
 
 
-def demonstrate(cluster: Cluster) -> None:
+def demonstrate(cluster: Cluster, *, keep: bool) -> None:
     """Install Sexton, apply the examples, wait for their runs and show them."""
-    say("installing the definitions of Schedule and ScheduleRun")
-    cluster.kubectl("apply", "--server-side", "--filename", ROOT / "crds")
+    inside = can_run_inside(cluster)
+    say("installing Sexton with Helm, as README.md says")
+    install(cluster, inside=inside, again=keep)
     cluster.until_established("schedules.sexton.dev", "scheduleruns.sexton.dev")
     cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
-    with operator(cluster):
-        say("applying some examples: greeting (every minute), nightly-report, failing, invalid")
-        show(
-            cluster, "apply", *(word for name in SHOWN for word in ("--filename", EXAMPLES / f"{name}.yaml"))
+    with nullcontext() if inside else operator_beside(cluster):
+        show_runs(cluster)
+    if keep:
+        say_how_to_go_on(cluster, inside=inside)
+
+
+def can_run_inside(cluster: Cluster) -> bool:
+    """Load the operator's image into the node; say why not, where that can't be."""
+    if cluster.node_kind != "real":
+        say("the pods of this cluster are simulated, so the operator will run beside it, as a process")
+        return False
+    say("building the operator's image, unless it is there already, and loading it into the node")
+    try:
+        cluster.load_operator_image()
+    except ImageUnavailableError as unavailable:
+        say(f"{unavailable}; so the operator will run beside the cluster, as a process")
+        return False
+    return True
+
+
+def install(cluster: Cluster, *, inside: bool, again: bool) -> None:
+    """Install the chart, with an operator or without one; in a cluster that stays it may be there already."""
+    words = ["--create-namespace"]
+    words += ["--set", f"image.repository={REPOSITORY}"] if inside else ["--set", "replicas=0"]
+    # Definitions that came by kubectl are taken over.
+    verb = ["upgrade", "--install", "--take-ownership", "--force-conflicts"] if again else ["install"]
+    known = again and RELEASE in helm(cluster, "list", "--short", *IN_RELEASE).split()
+    show_helm(cluster, *verb, RELEASE, CHART, *IN_RELEASE, *words)
+    if not inside:
+        return
+    if known:
+        show(cluster, "rollout", "restart", f"deployment/{RELEASE}", where=IN_RELEASE)
+    show(cluster, "rollout", "status", f"deployment/{RELEASE}", where=IN_RELEASE)
+    show_helm(cluster, "test", RELEASE, *IN_RELEASE, "--logs")
+
+
+def show_runs(cluster: Cluster) -> None:
+    """Apply the examples, wait for their runs, and show what there is to see of them."""
+    say("applying some examples: greeting (every minute), nightly-report, failing, invalid")
+    show(cluster, "apply", *(word for name in SHOWN for word in ("--filename", EXAMPLES / f"{name}.yaml")))
+    say("running nightly-report now, by creating a ScheduleRun:")
+    show(cluster, "create", "--filename", EXAMPLES / "run-now.yaml")
+    say(f"waiting for {RUNS_SHOWN} runs of greeting and one of failing (they start at full minutes)")
+    wait_for("the runs", lambda: enough_runs(cluster), LONGEST_WAIT_SECONDS)
+    say("the Schedules:")
+    show(cluster, "get", "sx")
+    say("every run has a record:")
+    show(cluster, "get", "sxr", "--sort-by=.metadata.creationTimestamp")
+    say("the story of greeting:")
+    show(cluster, "describe", "sx", "greeting")
+    say("what is wrong with the other two:")
+    show(cluster, "get", "events", "--field-selector=type=Warning,involvedObject.kind=Schedule", *COLUMNS)
+    say("when nightly-report runs next, in its own zone, across the next change of its clocks:")
+    sexton(
+        "next",
+        "30 2 * * *",
+        "--time-zone",
+        "Europe/Berlin",
+        "--from",
+        "2027-03-26T00:00:00Z",
+        "--count",
+        "4",
+    )
+    if cluster.node_kind == "real":
+        job = newest_job(cluster, "greeting")
+        say(f"the log of {job}:")
+        show(cluster, "logs", f"job/{job}")
+    else:
+        say(
+            "there are no logs to show: the pods of this cluster are simulated (a real node needs root on Linux)"
         )
-        say("running nightly-report now, by creating a ScheduleRun:")
-        show(cluster, "create", "--filename", EXAMPLES / "run-now.yaml")
-        say(f"waiting for {RUNS_SHOWN} runs of greeting and one of failing (they start at full minutes)")
-        wait_for("the runs", lambda: enough_runs(cluster), LONGEST_WAIT_SECONDS)
-        say("the Schedules:")
-        show(cluster, "get", "sx")
-        say("every run has a record:")
-        show(cluster, "get", "sxr", "--sort-by=.metadata.creationTimestamp")
-        say("the story of greeting:")
-        show(cluster, "describe", "sx", "greeting")
-        say("what is wrong with the other two:")
-        show(cluster, "get", "events", "--field-selector=type=Warning,involvedObject.kind=Schedule", *COLUMNS)
-        say("when nightly-report runs next, in its own zone, across the next change of its clocks:")
-        sexton(
-            "next",
-            "30 2 * * *",
-            "--time-zone",
-            "Europe/Berlin",
-            "--from",
-            "2027-03-26T00:00:00Z",
-            "--count",
-            "4",
-        )
-        if cluster.node_kind == "real":
-            job = newest_job(cluster, "greeting")
-            say(f"the log of {job}:")
-            show(cluster, "logs", f"job/{job}")
-        else:
-            say(
-                "there are no logs to show: the pods of this cluster are simulated (a real node needs root on Linux)"
-            )
 
 
 @contextmanager
-def operator(cluster: Cluster) -> Iterator[None]:
+def operator_beside(cluster: Cluster) -> Iterator[None]:
     """Run the operator, as a process beside the cluster."""
     address = free_address()
     log = cluster.folder / "logs" / "operator.log"
-    command = [
+    command: list[str | Path] = [
         sys.executable,
         "-m",
         "sexton",
@@ -170,19 +222,49 @@ def sexton(*arguments: str) -> None:
     subprocess.run([sys.executable, "-m", "sexton", *arguments], check=True)  # noqa: S603 - our own
 
 
-def show(cluster: Cluster, *arguments: str | Path) -> None:
+def show(cluster: Cluster, *arguments: str | Path, where: tuple[str, ...] = IN_DEMO) -> None:
     """Show a kubectl command and what it prints."""
-    words = [str(word.relative_to(ROOT)) if isinstance(word, Path) else word for word in arguments]
-    print(f"$ kubectl {' '.join(words)}", flush=True)
-    print(cluster.kubectl(*arguments, "--namespace", NAMESPACE), flush=True)
+    print(f"$ kubectl {' '.join([*map(as_typed, arguments), *where])}", flush=True)
+    print(cluster.kubectl(*arguments, *where), flush=True)
 
 
-def say_how_to_go_on(cluster: Cluster) -> None:
+def show_helm(cluster: Cluster, *arguments: str | Path) -> None:
+    """Show a command of Helm and what it prints, save the chart's notes."""
+    print(f"$ helm {' '.join(map(as_typed, arguments))}", flush=True)
+    said, notes, _ = helm(cluster, *arguments).partition("NOTES:\n")
+    print(
+        said + (f"NOTES: (helm get notes {' '.join([RELEASE, *IN_RELEASE])})\n" if notes else ""), flush=True
+    )
+
+
+def helm(cluster: Cluster, *arguments: str | Path) -> str:
+    """Run Helm, with its own files in the cluster's folder, and return what it says."""
+    homes = {
+        f"HELM_{kind}_HOME": str(cluster.folder / "helm" / kind.lower())
+        for kind in ("CACHE", "CONFIG", "DATA")
+    }
+    return run([cluster.binary("helm"), *arguments], env=cluster.environment() | homes, timeout=HELM_TIMEOUT)
+
+
+def as_typed(word: str | Path) -> str:
+    """Return a word of a command as a user in this repository's folder types it."""
+    return str(word.relative_to(ROOT)) if isinstance(word, Path) else word
+
+
+def say_how_to_go_on(cluster: Cluster, *, inside: bool) -> None:
     """Say how a cluster that was left running is used and stopped."""
-    say("the cluster is still there; the operator is not. To go on with both:")
+    say(
+        "the cluster is still there, and so is the operator in it. To look around:"
+        if inside
+        else "the cluster is still there; the operator is not. To go on with both:"
+    )
     print(f"  export KUBECONFIG={cluster.kubeconfig}")
-    print(f"  alias kubectl={cluster.binary('kubectl')}")
-    print("  .venv/bin/sexton run &")
+    print(f"  alias kubectl={cluster.binary('kubectl')} helm={cluster.binary('helm')}")
+    if inside:
+        print(f"  kubectl logs deployment/{RELEASE} {' '.join(IN_RELEASE)}")
+        print(f"  helm get notes {' '.join([RELEASE, *IN_RELEASE])}")
+    else:
+        print("  .venv/bin/sexton run &")
     print(f"  kubectl get sx,sxr,jobs --namespace {NAMESPACE}")
     say("and to stop the cluster: make cluster-down")
 
