@@ -73,7 +73,7 @@ def kept_cluster(node: NodeChoice) -> Cluster:
 def demonstrate(cluster: Cluster, *, keep: bool) -> None:
     """Install Sexton, apply the examples, wait for their runs and show them."""
     inside = can_run_inside(cluster)
-    say("installing Sexton with Helm, as README.md says")
+    say(f"installing Sexton with Helm{'' if inside else ', all but the operator'}")
     install(cluster, inside=inside, again=keep)
     cluster.until_established("schedules.sexton.dev", "scheduleruns.sexton.dev")
     cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
