@@ -20,8 +20,8 @@ EVERY_MINUTE = ("greeting", "none", "all", "steady")
 DEFINITIONS = ("schedules.sexton.dev", "scheduleruns.sexton.dev")
 
 
-def next_minute(notice: float = 0.0) -> datetime:
-    """Return the next full minute that is more than so many seconds away."""
+def next_minute(notice: float) -> datetime:
+    """Return the next full minute that is more than so many seconds away: what is done before it is done in time."""
     return (datetime.now(UTC) + timedelta(seconds=notice)).replace(second=0, microsecond=0) + MINUTE
 
 
@@ -65,7 +65,7 @@ class Story:
         """Whoever has Kubernetes' own role `edit` writes Schedules; a runner runs one now, and changes none."""
         town = self.town
         town.until_rights_are_in_force()
-        self.first = next_minute()
+        self.first = next_minute(notice=15)
         town.apply("greeting", GREETING)
         town.apply("none", "true", catchUp="None")
         town.apply("all", "true", catchUp="All")
@@ -145,11 +145,11 @@ class Story:
         history = town.history()
         release("uninstall")
         town.until("the end of the operator", lambda: not release.pods())
-        self.gap = next_minute(notice=5)
         assert "sexton" not in release.kubectl("get", "deployments,serviceaccounts", "--output=name")
         town.cluster.kubectl("get", "crd", *DEFINITIONS)
         assert town.history().items() >= history.items()
         town.until("the end of the rights that the chart gave", lambda: not town.may("get", "sx"))
+        self.gap = next_minute(notice=10)
         town.apply("late", "true", self.gap, person=ADMIN)
         town.apply("steady", "true", person=ADMIN, concurrencyPolicy="Allow")
         town.until("the end of what was in flight", lambda: not running & town.in_flight())
