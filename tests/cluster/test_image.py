@@ -4,10 +4,12 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from chart_tools.helm import Helm, only
 from cluster.manifests import schedule
 from cluster_tools.access import ClusterAccess
 from cluster_tools.errors import CommandError
@@ -43,18 +45,6 @@ NEXT = [
 OPERATOR = str(PACKAGE.parents[1] / "operator")
 PYTHON = "/opt/sexton/bin/python"
 SHELLS = ("dash", "bash")
-RULES = [
-    {"apiGroups": ["sexton.dev"], "resources": ["schedules"], "verbs": ["get", "list", "watch"]},
-    {"apiGroups": ["sexton.dev"], "resources": ["schedules/status"], "verbs": ["patch"]},
-    {
-        "apiGroups": ["sexton.dev"],
-        "resources": ["scheduleruns"],
-        "verbs": ["get", "list", "watch", "create", "patch", "delete"],
-    },
-    {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get", "list", "watch", "create", "delete"]},
-    {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
-    {"apiGroups": ["", "events.k8s.io"], "resources": ["events"], "verbs": ["get", "create", "patch"]},
-]
 
 # What a process finds itself to be.
 WHO = """
@@ -208,10 +198,13 @@ def test_its_commands_work_in_a_pod_that_may_do_next_to_nothing(
 
 
 @pytest.fixture
-def operator_pod(sexton_cluster: ClusterAccess, operator_image: str, namespace: str) -> Iterator[str]:
+def operator_pod(
+    sexton_cluster: ClusterAccess, operator_image: str, namespace: str, tmp_path: Path
+) -> Iterator[str]:
     """Yield the name of a pod in which the operator is ready, without a shell, for this test's namespace."""
     name = "sexton"
     meta = {"name": name, "namespace": namespace}
+    rules = only(Helm.at(tmp_path).template({"watchNamespaces": [namespace]}), "Role")["rules"]
     role = {"kind": "Role", "name": name, "apiGroup": "rbac.authorization.k8s.io"}
     subject = {"kind": "ServiceAccount", **meta}
     rbac = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": meta}
@@ -227,7 +220,7 @@ def operator_pod(sexton_cluster: ClusterAccess, operator_image: str, namespace: 
     sexton_cluster.apply(
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta},
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"nothing": ""}},
-        rbac | {"kind": "Role", "rules": RULES},
+        rbac | {"kind": "Role", "rules": rules},
         rbac | {"kind": "RoleBinding", "roleRef": role, "subjects": [subject]},
         pod(
             namespace,
