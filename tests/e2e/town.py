@@ -35,6 +35,8 @@ class Town:
     rest: Rest
     minutes: dict[str, Callable[[datetime], bool]] = field(default_factory=dict)
     """By Schedule, at which full minutes it is due."""
+    ends: dict[str, datetime] = field(default_factory=dict)
+    """By Schedule, when it was suspended for good."""
 
     @classmethod
     def founded(cls, cluster: Cluster) -> "Town":
@@ -208,6 +210,8 @@ class Town:
             self.kubectl("patch", "sx", *self.minutes, "--type=merge", f"--patch={body}")
             for name in self.minutes:
                 self.until(f"{name} to come to rest", partial(done, name))
+                # The second edit moves the floor once more.
+                self.ends.setdefault(name, moment(self.status(name)["floorTime"]))
 
     def _rests(self, name: str) -> bool:
         status = self.status(name)
@@ -222,17 +226,16 @@ class Town:
         return bool(self.status(name)["observedTiming"]["timeZone"] == LAST_ZONE)
 
     def account(self) -> "AccountOfAll":
-        """Account for every occurrence of every Schedule, from its creation on."""
+        """Account for every occurrence of every Schedule, from its creation to its suspension."""
         account = AccountOfAll()
         created = created_jobs(self.cluster, NAMESPACE)
         for name, is_due in self.minutes.items():
             found = self.schedule(name)
-            runs, status = self.runs(name), found["status"]
-            begin = moment(found["metadata"]["creationTimestamp"])
-            end = moment(status.get("lastHandledTime", found["metadata"]["creationTimestamp"]))
+            runs, begin = self.runs(name), moment(found["metadata"]["creationTimestamp"])
+            minutes = every_minutes(1, after=begin, until=self.ends[name])
             books = Books(
                 schedule=found,
-                due=[each for each in every_minutes(1, after=begin, until=end) if is_due(each)],
+                due=list(filter(is_due, minutes)),
                 records=kept(runs),
                 kept_records=runs,
                 kept_jobs=self.jobs(name),
