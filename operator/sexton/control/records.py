@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from pydantic import ValidationError
+
 from sexton.api import meta
 from sexton.api import run as api
 from sexton.api.condition import Condition, ConditionStatus
+from sexton.api.faults import schema_faults
 from sexton.api.run import Phase, ScheduleRunSpec, ScheduleRunStatus
 from sexton.api.times import parse_instant, short_duration
 from sexton.control.jobs import Unreadable, annotations_of, labels_of, owner_reference
@@ -231,16 +234,16 @@ def read_run(obj: Object, *, clock: Clock) -> RunView:
     """
     metadata = obj["metadata"]
     try:
-        spec = ScheduleRunSpec.model_validate(obj.get("spec") or {})
         status = ScheduleRunStatus.model_validate(obj.get("status") or {})
+        # Whatever a request says of itself, it accounts for no occurrence; nor does one that was refused for that.
+        asked = status.phase is Phase.REQUESTED or _was_invalid(status)
+        spec, fault = _spec_of(obj, asked=asked)
     except ValueError as error:
         raise Unreadable(str(error)) from error
     # Those on a request are not ours: it may be a copy of another record.
     annotations = (metadata.get("annotations") or {}) if status.phase is not Phase.REQUESTED else {}
     created_at = clock.from_server(parse_instant(metadata["creationTimestamp"]))
     window = status.window
-    # Whatever a request says of itself, it accounts for no occurrence; nor does it once it has been refused for that.
-    asked = status.phase is Phase.REQUESTED or _was_invalid(status)
     is_first_of_request = asked or (spec.manual and spec.attempt == 1)
     told = annotations.get(meta.SCHEDULED_TIME_ANNOTATION) if is_first_of_request else None
     return RunView(
@@ -265,8 +268,8 @@ def read_run(obj: Object, *, clock: Clock) -> RunView:
         ),
         created_at=created_at,
         phase=status.phase,
-        reason=status.reason or "",
-        message=status.message or "",
+        reason=status.reason or (INVALID_REQUEST if fault else ""),
+        message=status.message or fault,
         start_time=status.start_time,
         completion_time=status.completion_time,
         exit_code=status.exit_code,
@@ -277,6 +280,22 @@ def read_run(obj: Object, *, clock: Clock) -> RunView:
         waiting_since=status.waiting_since,
         redriven_by=status.redriven_by,
     )
+
+
+def _spec_of(obj: Object, *, asked: bool) -> tuple[ScheduleRunSpec, str]:
+    """Return the spec of a record, and what is wrong with it.
+
+    The API server lets pass as a time what is none, such as `2026-11-30T00:00:00+99:99`. Of a request that has such a
+    one only the Schedule is read, so that it can be refused and does not stay unanswered.
+    """
+    written = obj.get("spec") or {}
+    try:
+        return ScheduleRunSpec.model_validate(written), ""
+    except ValidationError as error:
+        if not asked:
+            raise
+        fault = "; ".join(map(str, schema_faults(error, path="spec")))
+        return ScheduleRunSpec.model_validate({"scheduleName": written.get("scheduleName")}), fault
 
 
 def _was_invalid(status: ScheduleRunStatus) -> bool:

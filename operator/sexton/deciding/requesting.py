@@ -36,10 +36,9 @@ def requests(view: View) -> list[RunView]:
 def refusal(view: View, request: RunView, *, now: datetime) -> EndRun | None:
     """Return the end of a request that can't be served, whatever else runs."""
     origin = request.origin
-    if (origin.trigger, origin.attempt) != (Trigger.MANUAL, 1):
-        return _refused(
-            request, INVALID_REQUEST, "a run that somebody asks for has trigger Manual and attempt 1", now=now
-        )
+    fault = _fault(request)
+    if fault is not None:
+        return _refused(request, INVALID_REQUEST, fault, now=now)
     if view.spec is None:
         faults = "; ".join(map(str, view.faults))
         return _refused(request, INVALID_SCHEDULE, f"the Schedule can't be run: {faults}", now=now)
@@ -52,6 +51,15 @@ def refusal(view: View, request: RunView, *, now: datetime) -> EndRun | None:
     if other is not None:
         message = f"{origin.redrive_of} is being redriven already, by {other.name}"
         return _refused(request, REDRIVE_IN_FLIGHT, message, now=now)
+    return None
+
+
+def _fault(request: RunView) -> str | None:
+    """Say what no person may ask for."""
+    if request.reason == INVALID_REQUEST:
+        return request.message  # it could not even be read
+    if (request.origin.trigger, request.origin.attempt) != (Trigger.MANUAL, 1):
+        return "a run that somebody asks for has trigger Manual and attempt 1"
     return None
 
 

@@ -142,6 +142,29 @@ async def test_a_time_of_the_first_years_can_be_written_again() -> None:
     assert job.origin.scheduled_time.year == 1
 
 
+@pytest.mark.parametrize(
+    "time",
+    [
+        "2026-03-02T10:00:00+99:99",
+        "2026-03-02T10:00:00,5Z",
+        "0001-01-01T00:00:00+14:00",
+        "0000-01-01T00:00:00Z",
+    ],
+)
+async def test_one_with_a_time_that_is_none_is_refused_and_is_history_then(time: str) -> None:
+    """The API server lets these pass, so whoever asked would wait for ever."""
+    operator = Operator(now="10:04:30", runsHistoryLimit=0)
+    operator.cache.run_seen(operator.server.put(RUNS, request(scheduledTime=time)))
+    await operator.comes_to_rest()
+    status = operator.stored(RUNS, "by-hand")["status"]
+    assert (status["phase"], status["reason"]) == ("Failed", "InvalidRequest")
+    assert status["message"].startswith("spec.scheduledTime: must be an RFC 3339 time")
+    assert operator.names(JOBS) == []
+    operator.clock.passes(29.0 + 600.0)
+    await operator.comes_to_rest()
+    assert "by-hand" not in operator.names(RUNS)
+
+
 async def test_what_a_copy_of_another_record_brings_along_is_not_believed() -> None:
     operator = Operator(now="10:04:30")
     asked = request()
