@@ -14,7 +14,7 @@ from pydantic import ConfigDict, Field, WithJsonSchema
 from pydantic.config import JsonDict
 
 from sexton.api.faults import Fault, child, shown
-from sexton.api.model import Model
+from sexton.api.model import INT32_MAX, Model
 
 _OPEN: Final[JsonDict] = {"x-kubernetes-preserve-unknown-fields": True}
 
@@ -136,8 +136,10 @@ def job_spec_faults(spec: Mapping[str, Any], *, path: str) -> Iterator[Fault]:
 
 def _ttl_faults(ttl: object, *, path: str) -> Iterator[Fault]:
     # Sexton takes it out of the Job, so that the API server does not get to see it.
-    if ttl is not None and (not isinstance(ttl, int) or isinstance(ttl, bool) or ttl < 0):
-        yield Fault(path, f"must be a whole number of seconds, at least 0, not {shown(ttl)}")
+    if ttl is not None and (not isinstance(ttl, int) or isinstance(ttl, bool) or not 0 <= ttl <= INT32_MAX):
+        yield Fault(
+            path, f"must be a whole number of seconds, at least 0 and at most {INT32_MAX}, not {shown(ttl)}"
+        )
 
 
 def _metadata_faults(metadata: object, *, path: str) -> Iterator[Fault]:

@@ -7,6 +7,7 @@ from sys import intern
 from typing import Any, TypeGuard
 
 from sexton.api import meta
+from sexton.api.model import INT32_MAX
 from sexton.api.run import Trigger
 from sexton.api.schedule import ScheduleSpec
 from sexton.api.times import format_instant, parse_instant
@@ -17,6 +18,9 @@ from sexton.kube.clock import Clock
 Object = dict[str, Any]
 
 REASON_LIMIT = 128
+
+LONGEST_TTL = len(str(INT32_MAX))
+"""Digits of the longest time to live."""
 
 FRESH = timedelta(seconds=1.5)
 """What happened no longer ago than this is dated by our own clock, which has more digits."""
@@ -169,7 +173,6 @@ def read_job(obj: Object, *, clock: Clock, origin: Origin | None = None) -> JobV
     """
     metadata = obj["metadata"]
     annotations = _annotations(obj)
-    ttl = annotations.get(meta.TTL_ANNOTATION)
     return JobView(
         name=metadata["name"],
         run=annotations.get(meta.RUN_NAME_ANNOTATION) or metadata["name"],
@@ -179,8 +182,15 @@ def read_job(obj: Object, *, clock: Clock, origin: Origin | None = None) -> JobV
         created_at=_sharpened(metadata["creationTimestamp"], clock=clock),
         end=_end(obj, clock=clock),
         deleting="deletionTimestamp" in metadata,
-        ttl=timedelta(seconds=int(ttl)) if ttl is not None and ttl.isdecimal() else None,
+        ttl=_ttl(annotations.get(meta.TTL_ANNOTATION)),
     )
+
+
+def _ttl(written: str | None) -> timedelta | None:
+    """Read our note of a time to live; one that no Job may have is none. No calendar reaches as far as some numbers."""
+    if written is None or len(written) > LONGEST_TTL or not written.isdecimal() or int(written) > INT32_MAX:
+        return None
+    return timedelta(seconds=int(written))
 
 
 def _annotations(obj: Object) -> dict[str, str]:

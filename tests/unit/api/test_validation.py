@@ -22,7 +22,7 @@ JOB_SPEC: dict[str, Any] = schedule()["spec"]["jobTemplate"]["spec"]
 POLICIES = "Allow, Forbid, Replace or Queue"
 RESTART_POLICY = "must be Never or OnFailure: the default of pods, Always, is not allowed for a Job"
 RFC_3339 = "must be an RFC 3339 time with its offset, such as 2026-11-30T09:00:00Z"
-TTL = "must be a whole number of seconds, at least 0"
+TTL = "must be a whole number of seconds, at least 0 and at most 2147483647"
 
 
 def spec_of(manifest: dict[str, Any]) -> ScheduleSpec:
@@ -164,7 +164,12 @@ def test_what_is_right(manifest: dict[str, Any]) -> None:
                 schedule(jobTemplate={"spec": {**JOB_SPEC, "ttlSecondsAfterFinished": ttl}}),
                 f"spec.jobTemplate.spec.ttlSecondsAfterFinished: {TTL}, not {words}",
             )
-            for ttl, words in ((-5, "-5"), ("soon", '"soon"'), (True, "true"))
+            for ttl, words in (
+                (-5, "-5"),
+                ("soon", '"soon"'),
+                (True, "true"),
+                (2**31, "2147483648"),
+            )
         ),
         (
             schedule(

@@ -147,6 +147,14 @@ def test_the_ttl_is_kept_for_us_to_apply(ttl: int) -> None:
     assert read_job(stored(built(spec_with()), version=1), clock=StillClock()).ttl is None
 
 
+@pytest.mark.parametrize("written", ["", "soon", "-1", "2147483648", "9" * 12, "9" * 20, "9" * 5000])
+def test_a_ttl_that_no_job_may_have_is_none(written: str) -> None:
+    """Whoever may annotate one Job would stop the operator for all, since no calendar reaches as far."""
+    job = stored(built(spec_with()), version=1)
+    job["metadata"]["annotations"][meta.TTL_ANNOTATION] = written
+    assert read_job(job, clock=StillClock()).ttl is None
+
+
 def test_the_template_is_not_changed() -> None:
     spec = spec_with(
         {"initContainers": [{"name": "a", "image": "a"}], "containers": [{"name": "b", "image": "b"}]},
