@@ -88,7 +88,7 @@ class Reflector:
             for obj in page.get("items", ()):
                 metadata = obj["metadata"]
                 present.add((metadata["namespace"], metadata["name"]))
-                self.sink.seen(obj)
+                self._show(obj)
             version = page["metadata"]["resourceVersion"]
         self.sink.listed(present, resource_version=int(version))
         self.synced.set()
@@ -125,12 +125,21 @@ class Reflector:
                 await asyncio.sleep(delay)
                 delay = min(delay * 2, self.pace.last_retry)
 
+    def _show(self, obj: Object) -> None:
+        """Hand an object on. One that our code can't take, whatever somebody has written there, stops no other."""
+        try:
+            self.sink.seen(obj)
+        except Exception:
+            metadata = obj["metadata"]
+            names = {"namespace": metadata.get("namespace"), "object": metadata.get("name")}
+            log.exception("an object of %s can't be read", self.resource.plural, extra=names)
+
     def _take(self, event: Object) -> str:
         """Hand one event on and return the version that it brings us to."""
         obj: Object = event["object"]
         match event["type"]:
             case "ADDED" | "MODIFIED":
-                self.sink.seen(obj)
+                self._show(obj)
             case "DELETED":
                 self.sink.vanished(obj)
             case "ERROR":

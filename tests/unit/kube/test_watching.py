@@ -92,9 +92,9 @@ def event(kind: str, obj: Object) -> Object:
     return {"type": kind, "object": obj}
 
 
-async def followed(client: Script) -> Sink:
+async def followed(client: Script, *, sink: Sink | None = None) -> Sink:
     """Let a reflector run until its server has no more to say."""
-    sink = Sink()
+    sink = sink or Sink()
     pace = Pace(first_retry=0.0, last_retry=0.0)
     reflector = Reflector(
         client=client, resource=JOBS, sink=sink, selectors={"labelSelector": "ours"}, pace=pace
@@ -124,6 +124,24 @@ async def test_it_lists_page_by_page_and_watches_from_there() -> None:
     assert second["continue"] == "next"
     assert all(query["labelSelector"] == "ours" for query in client.queries)
     assert (watch["resourceVersion"], again["resourceVersion"]) == ("8", "10")
+
+
+async def test_an_object_that_cannot_be_taken_stops_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    """Whoever may write one Job must not be able to end the operator for all."""
+
+    class Delicate(Sink):
+        def seen(self, obj: Object) -> None:
+            if obj["metadata"]["name"].startswith("odd"):
+                raise OverflowError
+            super().seen(obj)
+
+    client = Script(
+        [page(thing("odd-one", 3), thing("a", 4), version=5)],
+        [[event("ADDED", thing("odd-two", 6)), event("ADDED", thing("b", 7))]],
+    )
+    sink = await followed(client, sink=Delicate())
+    assert [what for what in sink.told if what[0] == "seen"] == [("seen", "a"), ("seen", "b")]
+    assert [record.object for record in caplog.records if record.exc_info] == ["odd-one", "odd-two"]  # type: ignore[attr-defined]
 
 
 async def test_a_watch_that_breaks_is_taken_up_where_it_stopped() -> None:
