@@ -210,6 +210,14 @@ def test_a_run_needs_nothing_but_the_name_of_its_schedule(cluster: ClusterAccess
             run(scheduleName="a", trigger="Schedule", manual=False),
             "spec.scheduledTime: Required value: is required unless the run is manual",
         ),
+        (
+            run(scheduleName="a", scheduledTime="0001-01-01T00:00:00+14:00"),
+            "spec.scheduledTime: Invalid value: must be a time such as 2026-11-30T09:00:00Z, in the years 1 to 9999",
+        ),
+        (
+            run(scheduleName="a", scheduledTime="9999-12-31T23:59:59-12:00"),
+            "spec.scheduledTime: Invalid value: must be a time such as 2026-11-30T09:00:00Z, in the years 1 to 9999",
+        ),
     ],
 )
 def test_the_server_refuses(cluster: ClusterAccess, manifest: dict[str, Any], words: str) -> None:
@@ -221,6 +229,16 @@ def test_the_server_refuses(cluster: ClusterAccess, manifest: dict[str, Any], wo
     assert [fault.field for fault in faults if fault.field in said]
     assert "no such overload" not in said
     assert "error evaluating" not in said
+
+
+@pytest.mark.parametrize(
+    "time", ["2026-11-30t09:00:00z", "2026-11-30T09:00:00+99:99", "2026-11-30T09:00:00x5Z"]
+)
+def test_the_server_refuses_a_time_that_it_cannot_read(cluster: ClusterAccess, time: str) -> None:
+    """It takes them for right by their format, and would refuse every later write of a record that has one."""
+    said = refusal(cluster, run(scheduleName="a", scheduledTime=time))
+    assert "Invalid date-time formatted string" in said
+    assert "must be a time such as 2026-11-30T09:00:00Z" in said
 
 
 @pytest.mark.parametrize(
@@ -252,6 +270,8 @@ def test_the_server_knows_no_other_fields(
         schedule() | {"metadata": {"name": "a" * 253}},
         schedule_with_pod(restartPolicy="OnFailure", aFieldOfTomorrow={"deep": [1, None, "x"]}),
         run(scheduleName="a" * 253, scheduledTime="2026-11-30T10:00:00.5+01:00", redriveOf="b"),
+        run(scheduleName="a", scheduledTime="0001-01-01T00:00:00Z"),
+        run(scheduleName="a", scheduledTime="9999-12-31T23:59:59Z"),
     ],
 )
 def test_the_server_accepts_what_is_right(cluster: ClusterAccess, manifest: dict[str, Any]) -> None:

@@ -53,6 +53,7 @@ _OPEN_PHASES: Final = frozenset({Phase.REQUESTED, Phase.PENDING, Phase.RUNNING, 
 _TRIGGER_MESSAGE: Final = "must be true for trigger Manual, and false for Schedule and Backfill"
 _ATTEMPT_MESSAGE: Final = "must be 1 unless the trigger is Retry, and more than 1 if it is"
 _TIME_MESSAGE: Final = "is required unless the run is manual"
+_YEAR_MESSAGE: Final = "must be a time such as 2026-11-30T09:00:00Z, in the years 1 to 9999 in UTC"
 
 
 class ScheduleRunSpec(Model):
@@ -81,6 +82,14 @@ class ScheduleRunSpec(Model):
                     "message": _TIME_MESSAGE,
                     "fieldPath": ".scheduledTime",
                     "reason": "FieldValueRequired",
+                },
+                {
+                    # It also makes the API server read the time. Some that it can't read, such as one with a small t,
+                    # are of the right format; it would refuse every later write of a record that has one.
+                    "rule": "!has(self.scheduledTime) || (self.scheduledTime.getFullYear() >= 1"
+                    " && self.scheduledTime.getFullYear() <= 9999)",
+                    "message": _YEAR_MESSAGE,
+                    "fieldPath": ".scheduledTime",
                 },
             ],
         },
