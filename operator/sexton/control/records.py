@@ -285,7 +285,7 @@ def read_run(obj: Object, *, clock: Clock) -> RunView:
 def _spec_of(obj: Object, *, asked: bool) -> tuple[ScheduleRunSpec, str]:
     """Return the spec of a record, and what is wrong with it.
 
-    The API server lets pass as a time what is none, such as `2026-11-30T00:00:00+99:99`. Of a request that has such a
+    The API server lets pass as a time what is none, such as `2026-11-30T09:00:00+24:00`. Of a request that has such a
     one only the Schedule is read, so that it can be refused and does not stay unanswered.
     """
     written = obj.get("spec") or {}

@@ -142,15 +142,7 @@ async def test_a_time_of_the_first_years_can_be_written_again() -> None:
     assert job.origin.scheduled_time.year == 1
 
 
-@pytest.mark.parametrize(
-    "time",
-    [
-        "2026-03-02T10:00:00+99:99",
-        "2026-03-02T10:00:00,5Z",
-        "0001-01-01T00:00:00+14:00",
-        "0000-01-01T00:00:00Z",
-    ],
-)
+@pytest.mark.parametrize("time", ["2026-03-02T10:00:00+24:00", "2026-03-02T10:00:00,5Z"])
 async def test_one_with_a_time_that_is_none_is_refused_and_is_history_then(time: str) -> None:
     """The API server lets these pass, so whoever asked would wait for ever."""
     operator = Operator(now="10:04:30", runsHistoryLimit=0)
