@@ -5,7 +5,7 @@ occurrence (fired, skipped, missed) is counted by the write that moves the curso
 write that notes the run's UID in ``uncounted``, where it stays until the run's record says that it has ended.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -183,10 +183,23 @@ class _News:
     follows: list[Followed] = field(default_factory=list)
 
 
+def _unsaid(view: View) -> Iterator[str]:
+    """Yield the notes of all that the records, as far as they are known, do not say yet."""
+    for run in view.runs.values():
+        if run.phase is Phase.AWAITING_RETRY:
+            yield from (f"{run.uid}/expired", f"{run.uid}/followed")
+        elif run.phase is Phase.RUNNING:
+            yield run.uid
+        elif run.phase is Phase.PENDING:
+            yield from (f"{run.uid}/started", run.uid)
+
+
 def _news(view: View, ends: list[Ended]) -> _News:
     stored = view.status.uncounted
     everything: list[Started | Ended | Followed] = [*started(view), *ends, *followed(view)]
     due_notes = {each.note for each in everything}
+    # What another operator has counted may not be to be seen yet: its note goes when the record says so, no sooner.
+    due_notes.update(_unsaid(view))
     noted = [note for note in stored if note in due_notes]
     # There is room for so many notes; what is beyond is counted once the records of these say that they are. A start
     # goes before its end.

@@ -114,6 +114,30 @@ def test_a_note_is_dropped_once_the_record_says_that_it_has_ended() -> None:
     assert step(decide(later, now=at("10:07")), StoreStatus).status.uncounted == ()
 
 
+@pytest.mark.parametrize(
+    ("phase", "note"),
+    [
+        (Phase.RUNNING, "run-10:00"),
+        (Phase.PENDING, "run-10:00/started"),
+        (Phase.AWAITING_RETRY, "run-10:00/followed"),
+        (Phase.AWAITING_RETRY, "run-10:00/expired"),
+    ],
+)
+def test_a_note_of_what_is_not_to_be_seen_yet_stays(phase: Phase, note: str) -> None:
+    """Another operator has counted it: without its note that one, or this, would count it once more."""
+    open_run = replace(run("10:00", phase), next_attempt_time=at("10:30"), reason="QuotaExceeded")
+    view = schedule(
+        handled="10:00",
+        runs=[open_run, run("10:05")],
+        jobs=[job("10:00"), job("10:05")] if phase is Phase.RUNNING else [job("10:05")],
+        stored={"uncounted": (note,)},
+        concurrencyPolicy="Allow",
+    )
+    stored = step(decide(view, now=at("10:06")), StoreStatus).status
+    assert stored.last_handled_time == at("10:05"), "there is something else to write"
+    assert note in stored.uncounted
+
+
 def test_more_ends_at_once_than_notes_have_room_are_counted_in_turns() -> None:
     """Three hundred runs that ended while no operator ran: a list that is too long would be refused for ever."""
     names = [f"{9 + minute // 60:02}:{minute % 60:02}" for minute in range(300)]
