@@ -124,21 +124,21 @@ class Ledger:
         if attempt > 1:
             self._retry_starts(uid, account, job)
             return
-        policies = {spec.policy for spec in account.specs[-1:]}
-        if policies <= {"Forbid", "Queue"}:
+        records = self._records(account, name)
+        # One that waits for room in a quota has been in flight before: beside others, if that was allowed then.
+        in_flight = any(_status(run).get("reason") == "QuotaExceeded" for run in records)
+        turns = {"Forbid", "Queue"}
+        if account.specs[-1].policy in turns and not (
+            in_flight and any(spec.policy not in turns for spec in account.specs)
+        ):
             others = [other for other in self._in_flight(uid) if other != name]
             law(not others, f"{name} starts while {others} are in flight")
         if manual:
             return
         if not self.clock_was_wrong:
             law(instant <= now, f"{name} starts too early")
-            in_flight = any(
-                _status(run).get("reason") == "QuotaExceeded" for run in self._records(account, name)
-            )
             law(instant > account.floor or in_flight, f"{name} starts at or before the floor")
-            in_order = (
-                instant > account.newest or account.meddled or in_flight
-            )  # those with a quota to wait for race
+            in_order = instant > account.newest or account.meddled or in_flight
             law(in_order, f"{name} starts after a newer one: oldest first")
         account.newest = max(account.newest, instant)
         if said[meta.CAUGHT_UP_ANNOTATION] == "true":
