@@ -90,8 +90,8 @@ class Release:
         found: dict[str, int] = json.loads(self._in_the_pod(LOOK))
         return found
 
-    def kill(self, pid: int) -> None:
-        """Kill the operator's process as the kernel does when memory is short, and wait until that is known."""
+    def kill(self, pid: int) -> str:
+        """Kill the operator's process as a lack of memory does, and return when it ended, to a second."""
         uid = self.pod()["metadata"]["uid"]
         try:
             self._in_the_pod(KILL, str(pid))
@@ -100,14 +100,14 @@ class Release:
             if ended.returncode != KILLED:
                 raise
 
-        def known() -> bool:
+        def known() -> str | None:
             pod = self.pod()
             assert pod["metadata"]["uid"] == uid
             (container,) = pod["status"]["containerStatuses"]
             ends = (container[state].get("terminated") for state in ("state", "lastState"))
-            return any(end and end["exitCode"] == KILLED for end in ends)
+            return next((end["finishedAt"] for end in ends if end and end["exitCode"] == KILLED), None)
 
-        wait_for("the end of the operator to be known", known, PATIENCE_SECONDS, self.described)
+        return wait_for("the end of the operator to be known", known, PATIENCE_SECONDS, self.described)
 
     def described(self) -> str:
         """Return what there is in the namespace, for whoever looks into a failure."""

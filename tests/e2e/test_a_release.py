@@ -114,9 +114,9 @@ class Story:
         town, release = self.town, self.release
         due = next_minute(notice=5)
         old, process = release.pod()["metadata"], release.process()
-        town.until_it_is(due - timedelta(seconds=1.5))
+        town.until_it_is(due - timedelta(seconds=2.5))
         running = town.until("Jobs in flight", town.in_flight)
-        release.kill(process["pid"])
+        killed = release.kill(process["pid"])
         release.kubectl("delete", "pod", old["name"])
         release.until_rolled_out()
         assert release.pod()["metadata"]["uid"] != old["uid"]
@@ -124,7 +124,8 @@ class Story:
             town.until(f"{name} at {due}", partial(town.start_of, name, due))
         late = max(town.delays(due)).total_seconds()
         self.tell(
-            f"killed, Jobs in flight: {len(running)}; what was due then started {late:.1f} s late at most"
+            f"killed at {killed}, Jobs in flight: {len(running)};"
+            f" what was due at {due:%H:%M} started {late:.1f} s late at most"
         )
 
     def is_upgraded_and_rolled_back(self) -> None:
