@@ -15,7 +15,7 @@ from sexton.api.schedule_status import ScheduleStatus
 from sexton.control.asked import Asked
 from sexton.control.entry import Entry
 from sexton.control.jobs import Object, Unreadable, owner_uid, read_job, unknown_origin
-from sexton.control.records import is_request, read_run, request_identity
+from sexton.control.records import is_on_its_way_out, is_request, read_run, request_identity
 from sexton.control.schedules import KnownSchedule, read_schedule
 from sexton.deciding import EndedRecord, JobEnd, JobView, RunView, Settings, View
 from sexton.deciding.conditions import READY, RECORD_REFUSED, condition
@@ -317,7 +317,9 @@ class Cache:
             for owner in self._who_had(self._runs, obj["metadata"]):
                 self.run_gone(owner, obj["metadata"]["name"])
             return None
-        if self._is_over(obj):
+        if is_on_its_way_out(obj):
+            self._run_leaves(uid, obj["metadata"])
+        if is_on_its_way_out(obj) or self._is_over(obj):
             return self.run(uid, obj["metadata"]["name"])
         self._namespaces[uid] = obj["metadata"]["namespace"]
         runs = self._runs.setdefault(uid, {})
@@ -338,6 +340,12 @@ class Cache:
         if known is None or known.phase is not run.phase:
             self._wake(uid)
         return run
+
+    def _run_leaves(self, uid: str, metadata: Object) -> None:
+        """Take in that somebody has deleted a record that is still there; there may be another of its name by now."""
+        known = self._runs.get(uid, {}).get(metadata["name"])
+        if known is not None and known.uid == metadata["uid"]:
+            self.run_gone(uid, known.name)
 
     def _request_seen(self, obj: Object) -> None:
         try:
@@ -371,7 +379,7 @@ class Cache:
             return
         entry.history, entry.history_wanted = {}, False
         for obj in objects:
-            if owner_uid(obj) == uid:
+            if owner_uid(obj) == uid and not is_on_its_way_out(obj):
                 with suppress(Unreadable):  # its end can't be told, so it stays
                     run = read_run(obj, clock=self._clock)
                     if _is_history(run):

@@ -21,6 +21,7 @@ from sexton.control.records import (
     cleared_record,
     ended_record,
     grown_window,
+    is_on_its_way_out,
     is_request,
     overruling_record,
     pending_again,
@@ -164,6 +165,9 @@ class RecordLane:
                 raise Outage(f"run {name} existed and is gone again: {error}") from error
             if owner_uid(live) != schedule.uid:
                 raise self._record_refused(entry, name, whose(live)) from error
+            if is_on_its_way_out(live):
+                why = f"ScheduleRun {name} exists, and waits for its finalizers to be deleted"
+                raise self._record_refused(entry, name, why) from error
             run = self._cache.run_seen(live)
             if run is not None and run.job_name != name:
                 taken = f"ScheduleRun {name} exists, and is that of a run that somebody has asked for"

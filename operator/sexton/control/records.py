@@ -62,7 +62,12 @@ def is_request(obj: Object) -> bool:
 
     One that somebody has deleted, and a finalizer keeps, asks for nothing any more.
     """
-    return not (obj.get("status") or {}).get("phase") and "deletionTimestamp" not in obj["metadata"]
+    return not (obj.get("status") or {}).get("phase") and not is_on_its_way_out(obj)
+
+
+def is_on_its_way_out(obj: Object) -> bool:
+    """Tell whether somebody has deleted a record: it counts as gone, though a finalizer may keep it for long."""
+    return "deletionTimestamp" in obj["metadata"]
 
 
 def request_identity(obj: Object) -> tuple[Identity, str]:

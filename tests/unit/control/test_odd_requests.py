@@ -184,6 +184,40 @@ async def test_a_request_that_somebody_has_deleted_is_not_served_though_a_finali
     assert operator.names(JOBS) == []
 
 
+@pytest.mark.parametrize("again", [False, True], ids=["seen", "found by another operator"])
+async def test_deleting_a_record_cancels_its_run_at_once_though_a_finalizer_keeps_it(again: bool) -> None:
+    """Rule: deleting a record of a run in flight cancels its chain."""
+    operator = Operator(concurrencyPolicy="Queue")
+    await operator.comes_to_rest()
+    operator.cache.run_seen(operator.server.put(RUNS, request(created="10:05:00")))
+    await operator.comes_to_rest()
+    waiting = operator.stored(RUNS, "by-hand")
+    assert waiting["status"]["phase"] == "Pending"
+    for held in (waiting, operator.stored(RUNS, NAME_OF_IT)):
+        held["metadata"] |= {"deletionTimestamp": "2026-03-02T10:05:01Z", "finalizers": ["example.org/mine"]}
+        held["metadata"]["resourceVersion"] = str(int(held["metadata"]["resourceVersion"]) + 900)
+        operator.cache.run_seen(operator.server.put(RUNS, held))
+    if again:
+        job = operator.stored(JOBS, NAME_OF_IT)
+        operator = Operator(server=operator.server)
+        operator.cache.job_seen(job)
+        for name in operator.names(RUNS):
+            operator.cache.run_seen(operator.stored(RUNS, name))
+    operator.clock.passes(5.0)
+    await operator.comes_to_rest()
+    assert operator.names(JOBS) == []
+    assert (operator.status["inFlight"], operator.status["waiting"]) == (0, 0)
+
+
+async def test_a_record_that_was_deleted_is_not_taken_for_its_namesake() -> None:
+    operator = Operator()
+    await operator.comes_to_rest()
+    gone = operator.stored(RUNS, NAME_OF_IT)
+    gone["metadata"] |= {"deletionTimestamp": "2026-03-02T10:05:01Z", "uid": "uid-of-the-one-before"}
+    operator.cache.run_seen(gone)
+    assert NAME_OF_IT in operator.view.runs
+
+
 async def test_nor_if_it_is_deleted_in_between() -> None:
     operator = Operator(now="10:04:30", suspend=True)
     asked = request()
