@@ -16,7 +16,7 @@ Object = Mapping[str, Any]
 Attempt = tuple[str, str, str]
 """UID of the Schedule, scheduled time (of a manual run the name of its Job), attempt."""
 
-OK, CREATED, FORBIDDEN, UNANSWERED = 200, 201, 403, 504
+OK, CREATED, UNANSWERED = 200, 201, 504
 OPEN = ("", "Pending", "Running", "AwaitingRetry")
 """The phases of a record whose run has not ended."""
 SCHEDULED_TIME, MANUAL = "sexton.dev/scheduled-time", "sexton.dev/manual"
@@ -55,8 +55,8 @@ class _Book:
         """Take in one entry."""
         target, code = entry["objectRef"], entry.get("responseStatus", {}).get("code")
         if entry["verb"] == "create":
-            if "requestObject" not in entry and code == FORBIDDEN:
-                return  # whoever asked for it may not, so that nobody has read what it was
+            if "requestObject" not in entry and code != CREATED:
+                return  # it was refused before anybody could read what it was
             job = entry["requestObject"]
             metadata = job["metadata"]
             if SCHEDULED_TIME not in (metadata.get("annotations") or {}):

@@ -170,7 +170,7 @@ class RecordLane:
                 raise self._record_refused(entry, name, why) from error
             run = self._cache.run_seen(live)
             if run is not None and run.job_name != name:
-                taken = f"ScheduleRun {name} exists, and is that of a run that somebody has asked for"
+                taken = f"ScheduleRun {name} is a run that somebody has asked for under the name of this one: delete it"
                 raise self._record_refused(entry, name, taken) from error
             entry.record_refused = None
             return False
