@@ -302,8 +302,10 @@ class World:
         if spec.starting_deadline_seconds is not None:
             assert lateness < timedelta(seconds=spec.starting_deadline_seconds + 1), "startingDeadlineSeconds"
         self._check_nobody_is_in_flight(now=now)
-        if spec.concurrency_policy is not ConcurrencyPolicy.ALLOW:
-            assert not self._queue(), "who waits goes first"
+        forbids = spec.concurrency_policy is ConcurrencyPolicy.FORBID and spec.catch_up is not CatchUp.ALL
+        if spec.concurrency_policy is not ConcurrencyPolicy.ALLOW and not forbids:
+            waiting = [run for run in self._queue() if not self._never_starts(run, now=now)]
+            assert not waiting, "who waits goes first"
         unrecorded = [
             job.name
             for job in self.jobs.values()
@@ -314,6 +316,14 @@ class World:
     def _queue(self) -> list[RunView]:
         waiting = (QUEUED, REPLACING)
         return [run for run in self.runs.values() if run.phase is Phase.PENDING and run.reason in waiting]
+
+    def _never_starts(self, run: RunView, *, now: datetime) -> bool:
+        """Tell whether an edit or a pause has dropped a run that waits, or it is too late for it."""
+        instant, seconds = run.origin.scheduled_time, self.spec.starting_deadline_seconds
+        if run.origin.manual:
+            return False
+        too_late = seconds is not None and now - instant >= timedelta(seconds=seconds + 1)
+        return too_late or (self.status.floor_time is not None and instant <= self.status.floor_time)
 
     def _retries(self) -> list[RunView]:
         return [run for run in self.runs.values() if run.phase is Phase.AWAITING_RETRY]
