@@ -129,15 +129,23 @@ class Story:
         )
 
     def is_upgraded_and_rolled_back(self) -> None:
-        """Each replaces the pod; what runs goes on."""
+        """Each replaces the pod, the first of them just as fires come; what runs goes on."""
         town, release = self.town, self.release
+        due = next_minute(notice=5)
+        town.until_it_is(due - timedelta(seconds=2.5))
         running = town.until("Jobs in flight", town.in_flight)
         release.upgrade(workers=8)
         assert release.setting("SEXTON_WORKERS") == "8"
+        for name in EVERY_MINUTE:
+            town.until(f"{name} at {due}", partial(town.start_of, name, due))
+        late = max(town.delays(due)).total_seconds()
         release("rollback")
         release.until_rolled_out()
         assert release.setting("SEXTON_WORKERS") == "64"
-        self.tell(f"upgraded and rolled back, Jobs in flight: {len(running)}")
+        self.tell(
+            f"upgraded and rolled back, Jobs in flight: {len(running)};"
+            f" what was due at {due:%H:%M}, in the midst of the upgrade, started {late:.1f} s late at most"
+        )
 
     def is_uninstalled(self) -> None:
         """Nothing starts any more; what people have stays, but not their roles; Jobs run to their ends."""
