@@ -131,7 +131,8 @@ class Cache:
         else:
             if schedule.status.observed_generation is None and known.schedule.status.observed_generation:
                 known.probed = False  # somebody has wiped the status, and with it the cursor
-            known.schedule = schedule
+            # What was seen first is nearest to when it happened, as with Jobs.
+            known.schedule = replace(schedule, created_at=known.schedule.created_at)
             self._forget_passed(uid, schedule.status)
             self._forget_departed(uid)
         self._wake(uid)

@@ -178,6 +178,14 @@ def test_an_open_record_is_never_dropped_by_the_cursor() -> None:
     assert NAME_OF_IT in known.view.runs
 
 
+def test_a_schedule_was_created_when_it_was_first_seen_to_be() -> None:
+    """Its floor must not wander with how exactly the server's time can be told: a fire in between would be lost."""
+    known = Known()
+    created = known.view.created_at
+    known.sees(schedule_object(version=50, created="09:10"))
+    assert known.view.created_at == created
+
+
 def test_a_schedule_that_is_gone_takes_what_was_doubtful_along() -> None:
     known = Known()
     known.cache.schedule_gone(UID)
