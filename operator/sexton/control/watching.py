@@ -203,7 +203,12 @@ async def _try_to_watch(client: KubeClient, *, namespace: str | None) -> None:
     page = await client.list_page(SCHEDULES, namespace=namespace, query={"limit": "1"})
     from_here = {"resourceVersion": page["metadata"]["resourceVersion"]}
     async with client.watch(
-        SCHEDULES, namespace=namespace, query=from_here, timeout_seconds=1, silence_seconds=5.0
+        SCHEDULES,
+        namespace=namespace,
+        query=from_here,
+        timeout_seconds=1,
+        # As long as for any other answer: a slow API server can be watched all the same.
+        silence_seconds=client.request_timeout_seconds,
     ):
         pass
 
