@@ -1,8 +1,6 @@
 """The operator with the roles that the chart gives it, as a pod has them: by its service account's token."""
 
 import json
-import urllib.error
-import urllib.request
 from pathlib import Path
 
 from cluster.rest import Object, Rest
@@ -43,14 +41,3 @@ def kubeconfig_of_account(cluster: ClusterAccess, folder: Path, namespace: str, 
     path = folder / "account.kubeconfig"
     path.write_text(json.dumps(config))
     return path
-
-
-def readiness(address: str) -> tuple[int, list[str]]:
-    """Return the status and the lines by which an operator answers who asks whether it is ready; 0 if it does not."""
-    try:
-        with urllib.request.urlopen(f"http://{address}/readyz", timeout=10) as answer:
-            return answer.status, answer.read().decode().splitlines()
-    except urllib.error.HTTPError as error:
-        return error.code, error.read().decode().splitlines()
-    except OSError:
-        return 0, []

@@ -11,6 +11,8 @@ import signal
 import sys
 import threading
 import time
+import urllib.error
+import urllib.request
 from dataclasses import dataclass, field
 from datetime import timedelta
 from multiprocessing.process import BaseProcess
@@ -137,3 +139,14 @@ def _main(test: int, kubeconfig: str, namespace: str, setup: Setup, log: Path | 
         settings=setup.settings,
     )
     asyncio.run(operate(options, clock=setup.clock))
+
+
+def readiness(address: str) -> tuple[int, list[str]]:
+    """Return the status and the lines by which an operator answers who asks whether it is ready; 0 if it does not."""
+    try:
+        with urllib.request.urlopen(f"http://{address}/readyz", timeout=10) as answer:
+            return answer.status, answer.read().decode().splitlines()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode().splitlines()
+    except OSError:
+        return 0, []

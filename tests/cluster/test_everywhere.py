@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from chart_tools.helm import Helm, Object, only
-from cluster.chart_roles import KINDS, ONLY_THE_OPERATORS, kubeconfig_of_account, readiness, without
-from cluster.operators import OperatorFactory
+from cluster.chart_roles import KINDS, ONLY_THE_OPERATORS, kubeconfig_of_account, without
+from cluster.operators import OperatorFactory, readiness
 from cluster.world import World
 from cluster_tools.addresses import free_ports
 from cluster_tools.waiting import wait_for

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from chart_tools.helm import Helm
-from cluster.chart_roles import KINDS, ONLY_THE_OPERATORS, kubeconfig_of_account, readiness, without
+from cluster.chart_roles import KINDS, ONLY_THE_OPERATORS, kubeconfig_of_account, without
 from cluster.fast_clock import FastClock
 from cluster.manifests import schedule
-from cluster.operators import OperatorFactory, OperatorProcess, Setup
+from cluster.operators import OperatorFactory, OperatorProcess, Setup, readiness
 from cluster.rest import Object, Rest
 from cluster_tools.access import ClusterAccess
 from cluster_tools.addresses import free_ports

@@ -39,18 +39,15 @@ class Looker:
 
         One that is not there may still be created, until the server has given the request up.
         """
-        for name, until in list(entry.doubtful.items()):
-            live = await self.read(JOBS, entry.schedule.namespace, name)
-            if live is not None:
-                self._cache.job_seen(live)
-            if live is not None or time.monotonic() >= until:
-                del entry.doubtful[name]
-        for name, until in list(entry.unanswered.items()):
-            live = await self.read(RUNS, entry.schedule.namespace, name)
-            if live is not None and owner_uid(live) == entry.schedule.uid:
-                self._cache.run_seen(live)
-            if live is not None or time.monotonic() >= until:
-                del entry.unanswered[name]
+        jobs = (JOBS, entry.doubtful, self._cache.job_seen)
+        records = (RUNS, entry.unanswered, self._cache.run_seen)
+        for resource, asked_for, seen in (jobs, records):
+            for name, until in list(asked_for.items()):
+                live = await self.read(resource, entry.schedule.namespace, name)
+                if live is not None:
+                    seen(live)
+                if live is not None or time.monotonic() >= until:
+                    del asked_for[name]
 
     async def find_missing_jobs(self, entry: Entry) -> None:
         """Look for the Jobs of open records that no watch has shown, before they are taken for deleted.

@@ -67,7 +67,7 @@ class Followed:
     @property
     def note(self) -> str:
         """What stands for it in ``uncounted``."""
-        return f"{self.run.uid}/followed"
+        return _note_of_following(self.run)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,12 +79,20 @@ class Started:
     @property
     def note(self) -> str:
         """What stands for it in ``uncounted``."""
-        return f"{self.run.uid}/started"
+        return _note_of_start(self.run)
 
 
 def _note_of_end(run: RunView) -> str:
     """Return what stands for the end of a run: its UID, unless the attempt's own end was counted before."""
     return f"{run.uid}/expired" if run.phase is Phase.AWAITING_RETRY else run.uid
+
+
+def _note_of_following(run: RunView) -> str:
+    return f"{run.uid}/followed"
+
+
+def _note_of_start(run: RunView) -> str:
+    return f"{run.uid}/started"
 
 
 def ended(view: View, *, now: datetime) -> list[Ended]:
@@ -186,12 +194,12 @@ class _News:
 def _unsaid(view: View) -> Iterator[str]:
     """Yield the notes of all that the records, as far as they are known, do not say yet."""
     for run in view.runs.values():
+        if run.phase in (Phase.PENDING, Phase.RUNNING, Phase.AWAITING_RETRY):
+            yield _note_of_end(run)
+        if run.phase is Phase.PENDING:
+            yield _note_of_start(run)
         if run.phase is Phase.AWAITING_RETRY:
-            yield from (f"{run.uid}/expired", f"{run.uid}/followed")
-        elif run.phase is Phase.RUNNING:
-            yield run.uid
-        elif run.phase is Phase.PENDING:
-            yield from (f"{run.uid}/started", run.uid)
+            yield _note_of_following(run)
 
 
 def _news(view: View, ends: list[Ended]) -> _News:

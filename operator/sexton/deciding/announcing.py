@@ -19,12 +19,7 @@ def run_ended(each: Ended) -> Announcement:
     which = f"run {run.name} for {format_instant(run.origin.scheduled_time)} (attempt {run.origin.attempt})"
     took = short_duration(end.at - (run.start_time or end.at))
     if end.succeeded:
-        return Announcement(
-            type=EventType.NORMAL,
-            reason="RunSucceeded",
-            message=f"{which} succeeded after {took}",
-            key=run.name,
-        )
+        return _normal("RunSucceeded", f"{which} succeeded after {took}", key=run.name)
     if each.phase in (Phase.REPLACED, Phase.MISSED):
         normal = each.phase is Phase.REPLACED
         return Announcement(
@@ -35,57 +30,38 @@ def run_ended(each: Ended) -> Announcement:
         )
     why = f"{end.reason}: {end.message}"
     if each.phase is Phase.DEAD_LETTERED:
-        return Announcement(
-            type=EventType.WARNING,
-            reason="DeadLettered",
-            message=f"{which} was the last attempt, and is a dead letter: {why}",
-            key=run.name,
+        return _warning(
+            "DeadLettered", f"{which} was the last attempt, and is a dead letter: {why}", key=run.name
         )
     follows = (
         f"; the next attempt is due at {format_instant(each.next_attempt_time)}"
         if each.next_attempt_time
         else ""
     )
-    return Announcement(
-        type=EventType.WARNING,
-        reason="RunFailed",
-        message=f"{which} failed after {took}: {why}{follows}",
-        key=run.name,
-    )
+    return _warning("RunFailed", f"{which} failed after {took}: {why}{follows}", key=run.name)
 
 
 def dead_letter_dropped(run: RunView) -> Announcement:
     """Announce that a dead letter goes though nobody has seen to it."""
-    return Announcement(
-        type=EventType.WARNING,
-        reason="DeadLetterDropped",
-        message=f"dead letter {run.name} is deleted: there are more than deadLettersHistoryLimit: {run.message}",
-        key=run.name,
-    )
+    why = f"there are more than deadLettersHistoryLimit: {run.message}"
+    return _warning("DeadLetterDropped", f"dead letter {run.name} is deleted: {why}", key=run.name)
 
 
 def dead_letter_cleared(run: RunView, *, by: str) -> Announcement:
     """Announce that a redrive has succeeded, so that a dead letter is one no longer."""
-    return Announcement(
-        type=EventType.NORMAL,
-        reason="DeadLetterCleared",
-        message=f"dead letter {run.name} is redriven with success by {by}",
-        key=run.name,
+    return _normal(
+        "DeadLetterCleared", f"dead letter {run.name} is redriven with success by {by}", key=run.name
     )
 
 
 def missed(missed_: Missed, *, window: Window, name: str) -> Announcement:
     """Announce occurrences that were missed; the window may be more than what has just been added to it."""
-    return Announcement(
-        type=EventType.WARNING, reason="Missed", message=f"{span(window)}: {missed_.message}", key=name
-    )
+    return _warning("Missed", f"{span(window)}: {missed_.message}", key=name)
 
 
 def skipped(what: str, *, why: str, name: str) -> Announcement:
     """Announce that something was skipped for another run."""
-    return Announcement(
-        type=EventType.WARNING, reason="RunSkipped", message=f"{what} skipped: {why}", key=name
-    )
+    return _warning("RunSkipped", f"{what} skipped: {why}", key=name)
 
 
 def forbidden(blocked_by: str) -> str:
@@ -108,43 +84,26 @@ def waits_for(blocked_by: str, *, replacing: bool) -> str:
 def waits(name: str, origin: Origin, blocked_by: str, *, replacing: bool) -> Announcement:
     """Announce that a run can't start yet."""
     when = format_instant(origin.scheduled_time)
-    return Announcement(
-        type=EventType.NORMAL,
-        reason="RunReplaces" if replacing else "RunQueued",
-        message=f"run {name} for {when}: {waits_for(blocked_by, replacing=replacing)}",
-        key=name,
-    )
+    why = waits_for(blocked_by, replacing=replacing)
+    return _normal("RunReplaces" if replacing else "RunQueued", f"run {name} for {when}: {why}", key=name)
 
 
 def request_refused(request: RunView, reason: str, message: str) -> Announcement:
     """Announce that a run that somebody asked for is not made."""
-    return Announcement(
-        type=EventType.WARNING,
-        reason=reason,
-        message=f"run {request.name} is refused: {message}",
-        key=request.name,
-    )
+    return _warning(reason, f"run {request.name} is refused: {message}", key=request.name)
 
 
 def cancelled(job: JobView) -> Announcement:
     """Announce that a Job is deleted because the record of its run is gone."""
-    return Announcement(
-        type=EventType.NORMAL,
-        reason="RunCancelled",
-        message=f"run {job.run} is cancelled, since its record was deleted: its Job {job.name} is deleted",
-        key=job.run,
-    )
+    why = f"since its record was deleted: its Job {job.name} is deleted"
+    return _normal("RunCancelled", f"run {job.run} is cancelled, {why}", key=job.run)
 
 
 def cannot_start_yet(step: StartJob, *, reason: str, message: str) -> Announcement:
     """Announce that a run can't start for now: a quota is full, or the API server has a fault."""
     when = format_instant(step.origin.scheduled_time)
-    return Announcement(
-        type=EventType.WARNING,
-        reason=reason,
-        message=f"run {step.run} for {when} can't start yet, and is tried again: {message}",
-        key=step.run,
-    )
+    delayed = f"run {step.run} for {when} can't start yet, and is tried again"
+    return _warning(reason, f"{delayed}: {message}", key=step.run)
 
 
 def span(window: Window) -> str:
@@ -162,49 +121,41 @@ def changes(view: View, desired: ScheduleStatus, *, now: datetime) -> tuple[Anno
     if after is not None and after != before:
         was_suspended = before is not None and before.suspend
         if after.suspend and not was_suspended:
-            announcements.append(_normal("Suspended", "nothing new starts until spec.suspend is false", key))
+            announcements.append(
+                _normal("Suspended", "nothing new starts until spec.suspend is false", key=key)
+            )
         elif was_suspended and not after.suspend:
-            announcements.append(_normal("Resumed", "runs start again; the pause is not caught up on", key))
+            announcements.append(
+                _normal("Resumed", "runs start again; the pause is not caught up on", key=key)
+            )
         elif before is not None:
             floor = desired.floor_time or now
-            announcements.append(
-                _normal(
-                    "Rescheduled", f"the new times apply to what comes after {format_instant(floor)}", key
-                )
-            )
+            words = f"the new times apply to what comes after {format_instant(floor)}"
+            announcements.append(_normal("Rescheduled", words, key=key))
     ready_before, ready_now = condition(view.status, READY), condition(desired, READY)
     if ready_now is not None and ready_now.status is ConditionStatus.FALSE:
         if ready_before is None or ready_before.message != ready_now.message:
-            announcements.append(
-                Announcement(
-                    type=EventType.WARNING, reason=ready_now.reason, message=ready_now.message, key=key
-                )
-            )
+            announcements.append(_warning(ready_now.reason, ready_now.message, key=key))
     elif ready_before is not None and ready_before.status is ConditionStatus.FALSE:
-        announcements.append(_normal("Ready", "the Schedule is understood and acted on again", key))
+        announcements.append(_normal("Ready", "the Schedule is understood and acted on again", key=key))
     ahead = view.status.last_handled_time
     if ahead is not None and desired.last_handled_time is not None and desired.last_handled_time < ahead:
-        announcements.append(
-            Announcement(
-                type=EventType.WARNING,
-                reason="CursorReset",
-                message=f"the cursor was in the future ({format_instant(ahead)}), written by a clock that was ahead;"
-                f" it is set back to {format_instant(desired.last_handled_time)}",
-                key=f"{view.name}-{int(ahead.timestamp())}",
-            )
+        words = (
+            f"the cursor was in the future ({format_instant(ahead)}), written by a clock that was ahead;"
+            f" it is set back to {format_instant(desired.last_handled_time)}"
         )
+        announcements.append(_warning("CursorReset", words, key=f"{view.name}-{int(ahead.timestamp())}"))
     return tuple(announcements)
 
 
-def _normal(reason: str, message: str, key: str) -> Announcement:
+def _normal(reason: str, message: str, *, key: str) -> Announcement:
     return Announcement(type=EventType.NORMAL, reason=reason, message=message, key=key)
+
+
+def _warning(reason: str, message: str, *, key: str) -> Announcement:
+    return Announcement(type=EventType.WARNING, reason=reason, message=message, key=key)
 
 
 def not_permitted(message: str) -> Announcement:
     """Announce that the operator lacks a permission, without which it can't go on with this Schedule."""
-    return Announcement(
-        type=EventType.WARNING,
-        reason="NotPermitted",
-        message=f"the operator's role has to allow this: {message}",
-        key=message,
-    )
+    return _warning("NotPermitted", f"the operator's role has to allow this: {message}", key=message)

@@ -3,8 +3,6 @@
 While they are more than a minute apart nothing starts, and the operator says that it is not ready.
 """
 
-import urllib.error
-import urllib.request
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from functools import partial
@@ -13,7 +11,7 @@ from cluster.backstage import Backstage
 from cluster.conftest import Report
 from cluster.direct_world import DirectWorld
 from cluster.load import Load
-from cluster.operators import Setup
+from cluster.operators import Setup, readiness
 from cluster_tools.addresses import free_ports
 
 TWO_HOURS, TEN_MINUTES = timedelta(hours=2), timedelta(minutes=10)
@@ -112,11 +110,8 @@ def _starts(world: DirectWorld) -> int:
 
 
 def _is_ready(world: DirectWorld) -> bool:
-    try:
-        with urllib.request.urlopen(f"http://{world.setup.health_address}/readyz", timeout=5) as answer:
-            return bool(answer.status == 200)
-    except (urllib.error.URLError, OSError):
-        return False
+    assert world.setup.health_address is not None
+    return readiness(world.setup.health_address)[0] == 200
 
 
 PLAYS = (
