@@ -4,7 +4,7 @@ A run waits for another to end (`Queued`, `Replacing`) without being in flight i
 quota is in flight. One whose Job the API server has refused is pending only until that is counted.
 """
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 
 from sexton.api.run import Phase
@@ -27,10 +27,14 @@ def is_waiting(view: View, run: RunView) -> bool:
     return run.phase is Phase.PENDING and run.reason in (QUEUED, REPLACING) and view.job_of(run) is None
 
 
-def waiting(view: View, *, over: Container[str] = ()) -> list[RunView]:
-    """Return the runs that wait for their turn, in the order of their turns, but for those that are `over`."""
-    runs = view.runs.values()
-    return sorted((run for run in runs if is_waiting(view, run) and run.name not in over), key=turn)
+def waiting(view: View) -> list[RunView]:
+    """Return the runs that wait for their turn, in the order of their turns, but for those that are over."""
+    return sorted((run for run in queue_on_record(view) if run.name not in view.over), key=turn)
+
+
+def queue_on_record(view: View) -> list[RunView]:
+    """Return the runs whose records say that they wait for their turn, those among them that are over included."""
+    return [run for run in view.runs.values() if is_waiting(view, run)]
 
 
 def turn(run: RunView) -> tuple[datetime, str]:

@@ -4,14 +4,13 @@ A request ignores a pause and moves neither cursor nor floor. Its Job's name com
 starting it is as much a claim as the start of an occurrence is.
 """
 
-from collections.abc import Container
 from datetime import datetime
 
 from sexton.api.run import Phase, Trigger
 from sexton.api.schedule import ConcurrencyPolicy
 from sexton.deciding import announcing
 from sexton.deciding.overlap import blocker
-from sexton.deciding.pending import QUEUED, REPLACING, waiting
+from sexton.deciding.pending import QUEUED, REPLACING, queue_on_record, waiting
 from sexton.deciding.redriving import (
     NOT_A_DEAD_LETTER,
     REDRIVE_IN_FLIGHT,
@@ -63,25 +62,22 @@ def _fault(request: RunView) -> str | None:
     return None
 
 
-def served(view: View, request: RunView, *, over: Container[str], now: datetime) -> Step | None:
-    """Return the next step towards serving a request that can be served; None: it waits until there is a place.
-
-    What is `over` ends by the same decision, and holds up nobody any more.
-    """
+def served(view: View, request: RunView, *, now: datetime) -> Step | None:
+    """Return the next step towards serving a request that can be served; None: it waits until there is a place."""
     if view.spec is None:
         raise AssertionError("a request can't be served without a spec")
     origin, policy = _origin(view, request), view.spec.concurrency_policy
-    queue, stored = waiting(view, over=over), waiting(view)
+    queue, taken = waiting(view), len(queue_on_record(view))
     blocked_by = blocker(view, now=now)
     if blocked_by is None and queue and policy is ConcurrencyPolicy.QUEUE:
         blocked_by = queue[0].name  # it has been waiting for longer
     if blocked_by is not None and policy is ConcurrencyPolicy.FORBID:
         why = announcing.forbidden(blocked_by)
         return _skipped(request, RUN_IN_FLIGHT, why, blocked_by=blocked_by, now=now)
-    if blocked_by is not None and policy is ConcurrencyPolicy.QUEUE and len(stored) >= view.spec.max_queued:
-        if len(queue) < len(stored):
+    if blocked_by is not None and policy is ConcurrencyPolicy.QUEUE and taken >= view.spec.max_queued:
+        if len(queue) < taken:
             return None
-        why = announcing.queue_full(len(stored), view.spec.max_queued)
+        why = announcing.queue_full(taken, view.spec.max_queued)
         return _skipped(request, QUEUE_FULL, why, blocked_by=blocked_by, now=now)
     dead = dead_letter(view, origin.redrive_of) if origin.redrive_of else None
     if dead is not None and dead.redriven_by != request.name:

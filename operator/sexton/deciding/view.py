@@ -202,6 +202,8 @@ class View:
     """The ended records, once something has ended that may push an older one out."""
     record_refused: str | None = None
     """The server's words, while it refuses to store a record."""
+    over: frozenset[str] = frozenset()
+    """The names of the records that are about to end by the decision in hand: they hold up nobody any more."""
     doubtful: frozenset[str] = frozenset()
     """Names of Jobs whose creation was asked for, not answered, and may still be carried out."""
     clocks_agree: bool = True
