@@ -11,6 +11,7 @@ from sexton.control import operating
 from sexton.control.cache import Cache
 from sexton.control.operating import Options
 from sexton.control.queue import WorkQueue
+from sexton.control.schedule_key import key_of
 from sexton.control.watching import take_in_listed
 from sexton.kube.client import KubeClient
 from sexton.kube.errors import Outage
@@ -179,7 +180,7 @@ class _ScheduleSink:
             take_in_listed(self._cache.unread(obj), cache=self._cache, queue=self._queue)
 
     def vanished(self, obj: Object) -> None:
-        self._cache.schedule_gone(obj["metadata"]["uid"])
+        self._cache.schedule_gone(key_of(obj))
 
     def listed(self, present: set[Identity], *, resource_version: int) -> None:
         self._watches = True

@@ -14,8 +14,9 @@ from sexton.api.run import Phase
 from sexton.api.schedule_status import ScheduleStatus
 from sexton.control.asked import Asked
 from sexton.control.entry import Entry
-from sexton.control.jobs import Object, Unreadable, owner_uid, read_job, unknown_origin
+from sexton.control.jobs import Object, Unreadable, read_job, unknown_origin
 from sexton.control.records import is_on_its_way_out, is_request, read_run, request_identity
+from sexton.control.schedule_key import ScheduleKey, key_of, owner_of
 from sexton.control.schedules import KnownSchedule, read_schedule
 from sexton.deciding import EndedRecord, JobEnd, JobView, RunView, Settings, View
 from sexton.deciding.conditions import READY, RECORD_REFUSED, condition
@@ -25,8 +26,8 @@ from sexton.kube.watching import Identity
 
 log = logging.getLogger(__name__)
 
-Wake = Callable[[str], None]
-"""Called with the UID of a Schedule about which something has become known."""
+Wake = Callable[[ScheduleKey], None]
+"""Called with the key of a Schedule about which something has become known."""
 
 
 VANISHED_KEPT = 10_000
@@ -34,7 +35,7 @@ VANISHED_KEPT = 10_000
 
 
 class Cache:
-    """Everything known of Schedules, their Jobs and their records, by the Schedule's UID."""
+    """Everything known of Schedules, their Jobs and their records, by the Schedule's key."""
 
     def __init__(
         self,
@@ -49,43 +50,40 @@ class Cache:
         self._wake = wake
         self._unclaimed = unclaimed
         """Told of the namespace and name of a Schedule that is not known, and for which there are requests."""
-        self._entries: dict[str, Entry] = {}
-        self._jobs: dict[str, dict[str, JobView]] = {}
-        self._runs: dict[str, dict[str, RunView]] = {}
+        self._entries: dict[ScheduleKey, Entry] = {}
+        self._jobs: dict[ScheduleKey, dict[str, JobView]] = {}
+        self._runs: dict[ScheduleKey, dict[str, RunView]] = {}
         self._vanished: OrderedDict[str, int] = OrderedDict()
         """UIDs of objects that a watch has shown for the last time, and their resourceVersions then."""
-        self._departed: set[tuple[str, str]] = set()
+        self._departed: set[tuple[ScheduleKey, str]] = set()
         """Jobs that are not there any more, and whose end has been seen but is not stored yet."""
-        self._namespaces: dict[str, str] = {}
         self.asked = Asked()
-        self._uids: dict[Identity, str] = {}
+        self._keys: dict[Identity, ScheduleKey] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self) -> Iterator[ScheduleKey]:
         return iter(list(self._entries))
 
-    def entry(self, uid: str) -> Entry | None:
+    def entry(self, key: ScheduleKey) -> Entry | None:
         """Return what is known of a Schedule, or None if there is none (any more)."""
-        return self._entries.get(uid)
+        return self._entries.get(key)
 
-    def namespace_of(self, uid: str) -> str:
-        """Return the namespace of a Schedule that has Jobs or records here, whether it is known itself or not."""
-        return self._namespaces[uid]
-
-    def view(self, uid: str, *, clocks_agree: bool, may_catch_up: bool = True, rivals: int = 0) -> View:
+    def view(
+        self, key: ScheduleKey, *, clocks_agree: bool, may_catch_up: bool = True, rivals: int = 0
+    ) -> View:
         """Return everything that a decision about a Schedule rests on."""
-        entry = self._entries[uid]
+        entry = self._entries[key]
         if not entry.met:
             self._meet(entry)
         schedule = entry.schedule
-        jobs, runs = self._jobs.get(uid, {}), self._runs.get(uid, {})
+        jobs, runs = self._jobs.get(key, {}), self._runs.get(key, {})
         asked = self.asked.next_for(schedule.identity, jobs.values())
         return View(
             namespace=schedule.namespace,
             name=schedule.name,
-            uid=uid,
+            uid=key.uid,
             generation=schedule.generation,
             created_at=schedule.created_at,
             deleting=schedule.deleting,
@@ -111,7 +109,7 @@ class Cache:
 
     def schedule_seen(self, obj: Object) -> None:
         """Take in a Schedule that was listed, changed, or answered to a write of ours."""
-        known = self._entries.get(obj["metadata"]["uid"])
+        known = self._entries.get(key_of(obj))
         if known is None or int(obj["metadata"]["resourceVersion"]) > known.schedule.resource_version:
             self.schedule_read(read_schedule(obj, clock=self._clock))
 
@@ -121,21 +119,21 @@ class Cache:
 
     def schedule_read(self, schedule: KnownSchedule) -> None:
         """Take in a Schedule, unless what is known of it is as new."""
-        uid = schedule.uid
-        known = self._entries.get(uid)
+        key = schedule.key
+        known = self._entries.get(key)
         if known is not None and schedule.resource_version <= known.schedule.resource_version:
             return
         if known is None:
-            self._entries[uid] = Entry(schedule=schedule)
-            self._uids[schedule.identity] = uid
+            self._entries[key] = Entry(schedule=schedule)
+            self._keys[schedule.identity] = key
         else:
             if schedule.status.observed_generation is None and known.schedule.status.observed_generation:
                 known.probed = False  # somebody has wiped the status, and with it the cursor
             # What was seen first is nearest to when it happened, as with Jobs.
             known.schedule = replace(schedule, created_at=known.schedule.created_at)
-            self._forget_passed(uid, schedule.status)
-            self._forget_departed(uid)
-        self._wake(uid)
+            self._forget_passed(key, schedule.status)
+            self._forget_departed(key)
+        self._wake(key)
 
     def _meet(self, entry: Entry) -> None:
         """Take over what the status says that is left to do; only now, so that nothing is read before its turn."""
@@ -152,24 +150,19 @@ class Cache:
             run.completion_time is not None and run.completion_time >= since for run in status.recent_runs
         )
 
-    def schedule_gone(self, uid: str) -> None:
+    def schedule_gone(self, key: ScheduleKey) -> None:
         """Take in that a Schedule was deleted; the garbage collector sees to what it owns."""
-        entry = self._entries.pop(uid, None)
+        entry = self._entries.pop(key, None)
         if entry is not None:
             identity = entry.schedule.identity
-            if self._uids.get(identity) == uid:
-                del self._uids[identity]
+            if self._keys.get(identity) == key:
+                del self._keys[identity]
                 if identity in self.asked:
                     self._unclaimed(identity)
-        self._forget_namespace(uid)
 
-    def _forget_namespace(self, uid: str) -> None:
-        if not (uid in self._entries or uid in self._jobs or uid in self._runs):
-            self._namespaces.pop(uid, None)
-
-    def _forget_passed(self, uid: str, status: ScheduleStatus) -> None:
+    def _forget_passed(self, key: ScheduleKey, status: ScheduleStatus) -> None:
         """Drop the records of what did not run, once the stored status has it: no watch would tell us to."""
-        cursor, runs = status.last_handled_time, self._runs.get(uid, {})
+        cursor, runs = status.last_handled_time, self._runs.get(key, {})
         listed = {recent.name for recent in status.recent_runs}
         full = len(listed) >= self._settings.recent_runs
         for name, run in list(runs.items()):
@@ -180,12 +173,14 @@ class Cache:
             if passed_by:
                 del runs[name]
 
-    def _who_had(self, kept: Mapping[str, Mapping[str, object]], metadata: Object) -> list[str]:
+    def _who_had(
+        self, kept: Mapping[ScheduleKey, Mapping[str, object]], metadata: Object
+    ) -> list[ScheduleKey]:
         """Return the Schedules that had an object which somebody has taken out of their ownership: it is rare."""
         return [
-            uid
-            for uid, objects in kept.items()
-            if metadata["name"] in objects and self._namespaces[uid] == metadata["namespace"]
+            key
+            for key, objects in kept.items()
+            if key.namespace == metadata["namespace"] and metadata["name"] in objects
         ]
 
     def vanished(self, obj: Object) -> None:
@@ -205,15 +200,14 @@ class Cache:
 
     def job_seen(self, obj: Object) -> JobView | None:
         """Take in a Job that was listed, changed, or answered to a write of ours; return it if it is ours."""
-        uid = owner_uid(obj)
-        if uid is None:
+        key = owner_of(obj)
+        if key is None:
             for owner in self._who_had(self._jobs, obj["metadata"]):
                 self.job_gone(owner, obj["metadata"]["name"])
             return None
         if self._is_over(obj):
-            return self.job(uid, obj["metadata"]["name"])
-        self._namespaces[uid] = obj["metadata"]["namespace"]
-        jobs = self._jobs.setdefault(uid, {})
+            return self.job(key, obj["metadata"]["name"])
+        jobs = self._jobs.setdefault(key, {})
         known = jobs.get(obj["metadata"]["name"])
         if known is not None and int(obj["metadata"]["resourceVersion"]) <= known.resource_version:
             return known
@@ -228,82 +222,81 @@ class Cache:
             # What was seen first is nearest to when it happened; an end is final, and ours may have been explained.
             end = known.end or job.end
             job = replace(job, run=known.run, created_at=known.created_at, end=end, explained=known.explained)
-        self._departed.discard((uid, job.name))
+        self._departed.discard((key, job.name))
         changed = known is None or (known.end, known.deleting) != (job.end, job.deleting)
         jobs[job.name] = job
         if changed:
-            self._wake(uid)
+            self._wake(key)
         return job
 
-    def job_gone(self, uid: str, name: str) -> None:
+    def job_gone(self, key: ScheduleKey, name: str) -> None:
         """Take in that a Job is certainly not there any more; its end, if it was seen, is kept until it is stored."""
-        job = self.job(uid, name)
+        job = self.job(key, name)
         if job is None:
             return
-        if job.end is not None and self._is_to_be_counted(uid, job):
-            self._jobs[uid][name] = replace(job, deleting=True)
-            self._departed.add((uid, name))
+        if job.end is not None and self._is_to_be_counted(key, job):
+            self._jobs[key][name] = replace(job, deleting=True)
+            self._departed.add((key, name))
         else:
-            self._drop_job(uid, name)
-        self._wake(uid)
+            self._drop_job(key, name)
+        self._wake(key)
 
-    def _is_to_be_counted(self, uid: str, job: JobView) -> bool:
-        entry = self._entries.get(uid)
+    def _is_to_be_counted(self, key: ScheduleKey, job: JobView) -> bool:
+        entry = self._entries.get(key)
         if entry is None:
             return False
-        run = self.run(uid, job.run)
+        run = self.run(key, job.run)
         return not passed(entry.schedule.status, job) if run is None else not run.phase.ended
 
-    def _forget_departed(self, uid: str) -> None:
+    def _forget_departed(self, key: ScheduleKey) -> None:
         """Drop the Jobs that are gone and whose end has been stored."""
         for owner, name in list(self._departed):
-            job = self.job(uid, name)
-            if owner == uid and (job is None or not self._is_to_be_counted(uid, job)):
-                self._drop_job(uid, name)
+            job = self.job(key, name)
+            if owner == key and (job is None or not self._is_to_be_counted(key, job)):
+                self._drop_job(key, name)
 
-    def _drop_job(self, uid: str, name: str) -> None:
-        self._departed.discard((uid, name))
-        jobs = self._jobs.get(uid, {})
+    def _drop_job(self, key: ScheduleKey, name: str) -> None:
+        self._departed.discard((key, name))
+        jobs = self._jobs.get(key, {})
         jobs.pop(name, None)
         if not jobs:
-            self._jobs.pop(uid, None)
-            self._forget_namespace(uid)
+            self._jobs.pop(key, None)
 
-    def job_deleted(self, uid: str, name: str) -> None:
+    def job_deleted(self, key: ScheduleKey, name: str) -> None:
         """Take in that we have deleted a Job, which its finalizers may keep for a while."""
-        job = self.job(uid, name)
+        job = self.job(key, name)
         if job is not None:
-            self._jobs[uid][name] = replace(job, deleting=True)
+            self._jobs[key][name] = replace(job, deleting=True)
 
-    def without_job(self, uid: str) -> list[RunView]:
+    def without_job(self, key: ScheduleKey) -> list[RunView]:
         """Return the records that are running and whose Job is not known."""
-        jobs = self._jobs.get(uid, {})
-        return [run for run in self.runs_of(uid) if run.phase is Phase.RUNNING and run.job_name not in jobs]
+        jobs = self._jobs.get(key, {})
+        return [run for run in self.runs_of(key) if run.phase is Phase.RUNNING and run.job_name not in jobs]
 
-    def unexplained(self, uid: str) -> list[tuple[JobView, JobEnd]]:
+    def unexplained(self, key: ScheduleKey) -> list[tuple[JobView, JobEnd]]:
         """Return the Jobs that have failed, whose records are still open, and of which nobody has asked why."""
         return [
             (job, job.end)
-            for job in self._jobs.get(uid, {}).values()
+            for job in self._jobs.get(key, {}).values()
             if job.end is not None and not job.end.succeeded and not job.explained
-            if (run := self.run(uid, job.run)) is not None and not run.phase.ended
+            if (run := self.run(key, job.run)) is not None and not run.phase.ended
         ]
 
-    def explained(self, uid: str, name: str, end: JobEnd) -> None:
+    def explained(self, key: ScheduleKey, name: str, end: JobEnd) -> None:
         """Take in why a Job failed."""
-        job = self.job(uid, name)
+        job = self.job(key, name)
         if job is not None:
-            self._jobs[uid][name] = replace(job, end=end, explained=True)
+            self._jobs[key][name] = replace(job, end=end, explained=True)
 
-    def jobs(self) -> Iterator[tuple[str, JobView]]:
-        """Yield every known Job with its Schedule's UID."""
-        for uid, jobs in list(self._jobs.items()):
+    def jobs(self) -> Iterator[tuple[ScheduleKey, JobView]]:
+        """Yield every known Job with its Schedule's key."""
+        for key, jobs in list(self._jobs.items()):
             for job in list(jobs.values()):
-                yield uid, job
+                yield key, job
 
-    def job(self, uid: str, name: str) -> JobView | None:
+    def job(self, key: ScheduleKey, name: str) -> JobView | None:
         """Return a known Job."""
-        return self._jobs.get(uid, {}).get(name)
+        return self._jobs.get(key, {}).get(name)
 
     # records
 
@@ -313,17 +306,16 @@ class Cache:
             self._request_seen(obj)
             return None
         self.asked.gone(*request_identity(obj))
-        uid = owner_uid(obj)
-        if uid is None or not (obj.get("status") or {}).get("phase"):
+        key = owner_of(obj)
+        if key is None or not (obj.get("status") or {}).get("phase"):
             for owner in self._who_had(self._runs, obj["metadata"]):
                 self.run_gone(owner, obj["metadata"]["name"])
             return None
         if is_on_its_way_out(obj):
-            self._run_leaves(uid, obj["metadata"])
+            self._run_leaves(key, obj["metadata"])
         if is_on_its_way_out(obj) or self._is_over(obj):
-            return self.run(uid, obj["metadata"]["name"])
-        self._namespaces[uid] = obj["metadata"]["namespace"]
-        runs = self._runs.setdefault(uid, {})
+            return self.run(key, obj["metadata"]["name"])
+        runs = self._runs.setdefault(key, {})
         known = runs.get(obj["metadata"]["name"])
         if known is not None and int(obj["metadata"]["resourceVersion"]) <= known.resource_version:
             return known
@@ -336,17 +328,17 @@ class Cache:
         if known is not None and known.uid == run.uid:
             run = replace(run, created_at=known.created_at)
         runs[run.name] = run
-        self._remember(uid, run)
-        self._forget_departed(uid)
+        self._remember(key, run)
+        self._forget_departed(key)
         if known is None or known.phase is not run.phase:
-            self._wake(uid)
+            self._wake(key)
         return run
 
-    def _run_leaves(self, uid: str, metadata: Object) -> None:
+    def _run_leaves(self, key: ScheduleKey, metadata: Object) -> None:
         """Take in that somebody has deleted a record that is still there; there may be another of its name by now."""
-        known = self._runs.get(uid, {}).get(metadata["name"])
+        known = self._runs.get(key, {}).get(metadata["name"])
         if known is not None and known.uid == metadata["uid"]:
-            self.run_gone(uid, known.name)
+            self.run_gone(key, known.name)
 
     def _request_seen(self, obj: Object) -> None:
         try:
@@ -358,65 +350,64 @@ class Cache:
         schedule, _ = request_identity(obj)
         if not self.asked.seen(schedule, run):
             return
-        uid = self._uids.get(schedule)
-        if uid is None:
+        key = self._keys.get(schedule)
+        if key is None:
             self._unclaimed(schedule)
         else:
-            self._wake(uid)
+            self._wake(key)
 
-    def _remember(self, uid: str, run: RunView) -> None:
+    def _remember(self, key: ScheduleKey, run: RunView) -> None:
         """Keep of an ended record what pruning needs to know."""
-        entry = self._entries.get(uid)
+        entry = self._entries.get(key)
         if entry is None or not _is_history(run):
             return
         entry.history_wanted = entry.history_wanted or entry.history is None
         if entry.history is not None:
             entry.history[run.name] = EndedRecord.of(run)
 
-    def history_loaded(self, uid: str, objects: Iterable[Object]) -> None:
+    def history_loaded(self, key: ScheduleKey, objects: Iterable[Object]) -> None:
         """Take in a complete list of a Schedule's records."""
-        entry = self._entries.get(uid)
+        entry = self._entries.get(key)
         if entry is None:
             return
         entry.history, entry.history_wanted = {}, False
         for obj in objects:
-            if owner_uid(obj) == uid and not is_on_its_way_out(obj):
+            if owner_of(obj) == key and not is_on_its_way_out(obj):
                 with suppress(Unreadable):  # its end can't be told, so it stays
                     run = read_run(obj, clock=self._clock)
                     if _is_history(run):
                         entry.history[run.name] = EndedRecord.of(run)
 
-    def record_deleted(self, uid: str, name: str) -> None:
+    def record_deleted(self, key: ScheduleKey, name: str) -> None:
         """Take in that we have deleted an ended record."""
-        entry = self._entries.get(uid)
+        entry = self._entries.get(key)
         if entry is not None and entry.history is not None:
             entry.history.pop(name, None)
-        self.run_gone(uid, name)
+        self.run_gone(key, name)
 
-    def run_gone(self, uid: str, name: str) -> None:
+    def run_gone(self, key: ScheduleKey, name: str) -> None:
         """Take in that a record is not there any more, or has ended and is of no more use."""
-        runs = self._runs.get(uid, {})
+        runs = self._runs.get(key, {})
         if runs.pop(name, None) is not None:
-            self._forget_departed(uid)
-            self._wake(uid)
+            self._forget_departed(key)
+            self._wake(key)
         if not runs:
-            self._runs.pop(uid, None)
-            self._forget_namespace(uid)
+            self._runs.pop(key, None)
 
-    def runs(self) -> Iterator[tuple[str, RunView]]:
-        """Yield every known record with its Schedule's UID."""
-        for uid, runs in list(self._runs.items()):
+    def runs(self) -> Iterator[tuple[ScheduleKey, RunView]]:
+        """Yield every known record with its Schedule's key."""
+        for key, runs in list(self._runs.items()):
             for run in list(runs.values()):
-                yield uid, run
+                yield key, run
 
-    def runs_of(self, uid: str) -> list[RunView]:
+    def runs_of(self, key: ScheduleKey) -> list[RunView]:
         """Return the known records of a Schedule; requests that nobody has answered are not among them."""
-        return list(self._runs.get(uid, {}).values())
+        return list(self._runs.get(key, {}).values())
 
-    def run(self, uid: str, name: str) -> RunView | None:
+    def run(self, key: ScheduleKey, name: str) -> RunView | None:
         """Return a known record, or request."""
-        run = self._runs.get(uid, {}).get(name)
-        entry = self._entries.get(uid)
+        run = self._runs.get(key, {}).get(name)
+        entry = self._entries.get(key)
         if run is not None or entry is None:
             return run
         return self.asked.get(entry.schedule.identity, name)

@@ -69,12 +69,12 @@ class Executor:
         except Conflict:
             live = await self.look.read(SCHEDULES, schedule.namespace, schedule.name)
             if live is None or live["metadata"]["uid"] != schedule.uid:
-                self._cache.schedule_gone(schedule.uid)
+                self._cache.schedule_gone(schedule.key)
             else:
                 self._cache.schedule_seen(live)
             return
         except NotFound:
-            self._cache.schedule_gone(schedule.uid)
+            self._cache.schedule_gone(schedule.key)
             return
         self._cache.schedule_seen(stored)
         for announcement in step.announcements:

@@ -12,9 +12,10 @@ from sexton.api import meta
 from sexton.control.cache import Cache
 from sexton.control.entry import Entry
 from sexton.control.events import EventPoster
-from sexton.control.jobs import annotations_of, build_job, owner_uid, whose
+from sexton.control.jobs import annotations_of, build_job, whose
 from sexton.control.looking import Looker
 from sexton.control.record_lane import RecordLane
+from sexton.control.schedule_key import owner_of
 from sexton.deciding.announcing import cancelled, cannot_start_yet
 from sexton.deciding.pending import QUOTA_EXCEEDED
 from sexton.deciding.steps import DeleteJob, StartJob
@@ -105,16 +106,16 @@ class JobLane:
         wanted = annotations_of(step.origin, schedule=entry.schedule.name)
         found = job["metadata"].get("annotations") or {}
         identity = (meta.SCHEDULED_TIME_ANNOTATION, meta.ATTEMPT_ANNOTATION, meta.MANUAL_ANNOTATION)
-        return owner_uid(job) == entry.schedule.uid and all(found.get(key) == wanted[key] for key in identity)
+        return owner_of(job) == entry.schedule.key and all(found.get(key) == wanted[key] for key in identity)
 
     async def delete(self, entry: Entry, step: DeleteJob) -> None:
         """Delete a Job; of one that lives the record is looked for once more."""
-        uid, namespace, name = entry.schedule.uid, entry.schedule.namespace, step.job.name
+        key, namespace, name = entry.schedule.key, entry.schedule.namespace, step.job.name
         if step.orphan:
             live = await self._look.read(RUNS, namespace, step.job.run)
             if live is not None:
                 self._cache.run_seen(live)
-            run = self._cache.run(uid, step.job.run) if live is not None else None
+            run = self._cache.run(key, step.job.run) if live is not None else None
             ours = run is not None and run.job_name == name
             if run is not None and ours and (not run.phase.ended or run.window is not None):
                 return
@@ -127,8 +128,8 @@ class JobLane:
         try:
             await self._client.delete(JOBS, namespace, name, uid=step.job.uid, propagation=propagation)
         except (NotFound, Conflict):
-            self._cache.job_gone(uid, name)
+            self._cache.job_gone(key, name)
             return
-        self._cache.job_deleted(uid, name)
+        self._cache.job_deleted(key, name)
         if step.orphan:
             self._events.tell(entry.schedule, cancelled(step.job))

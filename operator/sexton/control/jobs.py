@@ -44,15 +44,6 @@ def owner_reference(*, name: str, uid: str) -> Object:
     }
 
 
-def owner_uid(obj: Object) -> str | None:
-    """Return the UID of the Schedule that owns an object."""
-    for reference in obj["metadata"].get("ownerReferences", ()):
-        ours = str(reference.get("apiVersion", "")).startswith(f"{meta.GROUP}/")
-        if ours and reference.get("kind") == meta.SCHEDULE_KIND and reference.get("controller"):
-            return str(reference["uid"])
-    return None
-
-
 def labels_of(*, schedule: str, trigger: Trigger) -> dict[str, str]:
     """Return the labels by which runs, Jobs and pods are found."""
     return {meta.SCHEDULE_LABEL: meta.schedule_label_value(schedule), meta.TRIGGER_LABEL: str(trigger)}

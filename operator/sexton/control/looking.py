@@ -11,7 +11,7 @@ from sexton.api.schedule_status import ScheduleStatus
 from sexton.control.cache import Cache
 from sexton.control.entry import Entry
 from sexton.control.failures import explained
-from sexton.control.jobs import owner_uid
+from sexton.control.schedule_key import ScheduleKey, owner_of
 from sexton.deciding import RunView
 from sexton.kube.client import KubeClient
 from sexton.kube.errors import NotFound
@@ -54,17 +54,17 @@ class Looker:
 
         Somebody may have taken our label off one: it is in flight all the same.
         """
-        for run in self._cache.without_job(entry.schedule.uid):
+        for run in self._cache.without_job(entry.schedule.key):
             live = await self.read(JOBS, entry.schedule.namespace, run.job_name)
             if live is not None:
                 self._cache.job_seen(live)
 
     async def explain_failures(self, entry: Entry) -> None:
         """Read from the pods of Jobs that have failed why they did, before their ends are written down."""
-        uid = entry.schedule.uid
-        for job, end in self._cache.unexplained(uid):
+        key = entry.schedule.key
+        for job, end in self._cache.unexplained(key):
             self._cache.explained(
-                uid, job.name, await explained(self._client, entry.schedule.namespace, job, end)
+                key, job.name, await explained(self._client, entry.schedule.namespace, job, end)
             )
 
     async def load_history(self, entry: Entry) -> None:
@@ -74,7 +74,7 @@ class Looker:
         found: list[Object] = []
         async for page in self._client.list_pages(RUNS, namespace=schedule.namespace, query=query):
             found += page.get("items", ())
-        self._cache.history_loaded(schedule.uid, found)
+        self._cache.history_loaded(schedule.key, found)
 
     async def has_a_record(self, entry: Entry, name: str) -> bool:
         """Look whether what seems to have been missed has been served: somebody may have cleared the cursor.
@@ -82,7 +82,7 @@ class Looker:
         What is on time needs no look, since its Job is kept for longer than that.
         """
         live = await self.read(RUNS, entry.schedule.namespace, name)
-        if live is None or owner_uid(live) != entry.schedule.uid:
+        if live is None or owner_of(live) != entry.schedule.key:
             return False
         run = self._cache.run_seen(live)
         return run is not None and run.job_name == name
@@ -90,7 +90,7 @@ class Looker:
     async def is_a_dead_letter(self, entry: Entry, name: str) -> bool:
         """Read a record live that somebody wants to have redriven, before it is said to be no dead letter."""
         live = await self.read(RUNS, entry.schedule.namespace, name)
-        if live is None or owner_uid(live) != entry.schedule.uid:
+        if live is None or owner_of(live) != entry.schedule.key:
             return False
         run = self._cache.run_seen(live)
         return run is not None and run.phase is Phase.DEAD_LETTERED
@@ -99,22 +99,22 @@ class Looker:
         """Read the run that blocks live: what a watch has not shown yet must not cost a run."""
         if name is None:
             return False
-        uid, namespace = entry.schedule.uid, entry.schedule.namespace
-        known = self._cache.run(uid, name)
+        key, namespace = entry.schedule.key, entry.schedule.namespace
+        known = self._cache.run(key, name)
         if known is not None and known.phase in (Phase.AWAITING_RETRY, Phase.PENDING):
             record = await self.read(RUNS, namespace, name)
             if record is None:
-                self._cache.run_gone(uid, name)
+                self._cache.run_gone(key, name)
                 return True
             run = self._cache.run_seen(record)
             return run is None or run.phase is not known.phase
         job_name = known.job_name if known is not None else name
-        before = self._cache.job(uid, job_name)
+        before = self._cache.job(key, job_name)
         if before is None or before.end is not None:
             return False  # no Job of it is in flight as far as we know: what blocks is the retry that will follow
         live = await self.read(JOBS, namespace, job_name)
-        if live is None or owner_uid(live) != uid:
-            self._cache.job_gone(uid, job_name)
+        if live is None or owner_of(live) != key:
+            self._cache.job_gone(key, job_name)
             return True
         job = self._cache.job_seen(live)
         return job is None or job.end is not None
@@ -128,7 +128,7 @@ class Looker:
         schedule = entry.schedule
         live = await self.read(SCHEDULES, schedule.namespace, schedule.name)
         if live is None or live["metadata"]["uid"] != schedule.uid:
-            self._cache.schedule_gone(schedule.uid)
+            self._cache.schedule_gone(schedule.key)
             return True
         if int(live["metadata"]["resourceVersion"]) <= schedule.resource_version:
             return False
@@ -143,7 +143,7 @@ class Looker:
         entry.joined = True
         schedule = entry.schedule
         for recent in schedule.status.recent_runs:
-            if recent.count is None or self._cache.run(schedule.uid, recent.name) is not None:
+            if recent.count is None or self._cache.run(schedule.key, recent.name) is not None:
                 continue
             live = await self.read(RUNS, schedule.namespace, recent.name)
             run = self._cache.run_seen(live) if live is not None else None
@@ -158,23 +158,23 @@ class Looker:
         schedule = entry.schedule
         new = {note.partition("/")[0] for note in set(status.uncounted) - set(schedule.status.uncounted)}
         replaced = {each.name for each in status.recent_runs if each.outcome is Phase.REPLACED}
-        for run in self._cache.runs_of(schedule.uid):
+        for run in self._cache.runs_of(schedule.key):
             if run.uid not in new:
                 continue
-            if not await self._is_open(schedule.uid, schedule.namespace, run):
+            if not await self._is_open(schedule.key, run):
                 return True
             if run.name in replaced and await self.blocker_has_ended(entry, run.name):
                 return True
         return False
 
-    async def _is_open(self, uid: str, namespace: str, run: RunView) -> bool:
-        live = await self.read(RUNS, namespace, run.name)
+    async def _is_open(self, key: ScheduleKey, run: RunView) -> bool:
+        live = await self.read(RUNS, key.namespace, run.name)
         seen = self._cache.run_seen(live) if live is not None else None
         if seen is None or seen.uid != run.uid:
-            self._cache.run_gone(uid, run.name)
+            self._cache.run_gone(key, run.name)
             return False
-        if seen.phase is Phase.RUNNING and self._cache.job(uid, run.job_name) is None:
-            job = await self.read(JOBS, namespace, run.job_name)
+        if seen.phase is Phase.RUNNING and self._cache.job(key, run.job_name) is None:
+            job = await self.read(JOBS, key.namespace, run.job_name)
             if job is not None and self._cache.job_seen(job) is not None:
                 return False
         return seen.phase is run.phase

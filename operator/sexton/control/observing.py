@@ -12,8 +12,8 @@ from typing import Any
 from sexton.api import meta
 from sexton.api.run import Phase
 from sexton.control.cache import Cache
-from sexton.control.jobs import owner_uid
 from sexton.control.records import request_identity
+from sexton.control.schedule_key import ScheduleKey, owner_of
 from sexton.kube.client import KubeClient
 from sexton.kube.errors import KubeError, NotFound
 from sexton.kube.resources import JOBS, RUNS, Resource
@@ -72,30 +72,29 @@ class JobsObserver:
 
     def vanished(self, obj: Object) -> None:
         """Take in that a Job was deleted or lost our label; how it was last may be what we have not seen of it."""
-        uid = owner_uid(obj)
-        if uid is not None:
+        key = owner_of(obj)
+        if key is not None:
             self._cache.job_seen(obj)
             self._cache.vanished(obj)
-            self._missing(uid, obj["metadata"]["namespace"], obj["metadata"]["name"])
+            self._missing(key, obj["metadata"]["name"])
 
     def listed(self, present: set[Identity], *, resource_version: int) -> None:
         """Look after the Jobs that a complete list lacks."""
-        for uid, job in self._cache.jobs():
-            namespace = self._cache.namespace_of(uid)
-            if self._namespace not in (None, namespace):
+        for key, job in self._cache.jobs():
+            if self._namespace not in (None, key.namespace):
                 continue
-            if (namespace, job.name) not in present and job.resource_version <= resource_version:
-                self._missing(uid, namespace, job.name)
+            if (key.namespace, job.name) not in present and job.resource_version <= resource_version:
+                self._missing(key, job.name)
 
-    def _missing(self, uid: str, namespace: str, name: str) -> None:
-        job = self._cache.job(uid, name)
+    def _missing(self, key: ScheduleKey, name: str) -> None:
+        job = self._cache.job(key, name)
         if job is None:
             return
         if job.end is not None:
-            self._cache.job_gone(uid, name)  # an ended one does not come back to life
+            self._cache.job_gone(key, name)  # an ended one does not come back to life
             return
         self._confirmer.confirm(
-            (namespace, name), seen=self._cache.job_seen, gone=lambda: self._cache.job_gone(uid, name)
+            (key.namespace, name), seen=self._cache.job_seen, gone=lambda: self._cache.job_gone(key, name)
         )
 
 
@@ -113,10 +112,10 @@ class RunsObserver:
 
     def vanished(self, obj: Object) -> None:
         """Take in that a record has ended or was deleted."""
-        uid = owner_uid(obj)
-        if uid is not None:
+        key = owner_of(obj)
+        if key is not None:
             self._cache.vanished(obj)
-            self._missing(uid, obj["metadata"]["namespace"], obj["metadata"]["name"])
+            self._missing(key, obj["metadata"]["name"])
         schedule, name = request_identity(obj)
         if self._cache.asked.get(schedule, name) is not None:
             self._answered(schedule, name)
@@ -137,28 +136,27 @@ class RunsObserver:
                 continue
             if (namespace, request.name) not in present and request.resource_version <= resource_version:
                 self._answered(schedule, request.name)
-        for uid, run in self._cache.runs():
-            namespace = self._cache.namespace_of(uid)
-            if self._namespace not in (None, namespace):
+        for key, run in self._cache.runs():
+            if self._namespace not in (None, key.namespace):
                 continue
-            if (namespace, run.name) not in present and run.resource_version <= resource_version:
-                self._missing(uid, namespace, run.name)
+            if (key.namespace, run.name) not in present and run.resource_version <= resource_version:
+                self._missing(key, run.name)
 
-    def _missing(self, uid: str, namespace: str, name: str) -> None:
-        run = self._cache.run(uid, name)
+    def _missing(self, key: ScheduleKey, name: str) -> None:
+        run = self._cache.run(key, name)
         if run is None or run.did_not_run:
             return  # the cache drops the records of what did not run once the stored status has them
         if run.phase.ended:
-            self._cache.run_gone(uid, name)
+            self._cache.run_gone(key, name)
             return
         self._confirmer.confirm(
-            (namespace, name),
-            seen=lambda obj: self._confirmed(uid, obj),
-            gone=lambda: self._cache.run_gone(uid, name),
+            (key.namespace, name),
+            seen=lambda obj: self._confirmed(key, obj),
+            gone=lambda: self._cache.run_gone(key, name),
         )
 
-    def _confirmed(self, uid: str, obj: Object) -> None:
+    def _confirmed(self, key: ScheduleKey, obj: Object) -> None:
         """Take in a record that is there; if it has ended, no event will ever tell again that it is done with."""
         run = self._cache.run_seen(obj)
         if run is not None and not run.did_not_run and run.phase in DONE:
-            self._cache.run_gone(uid, run.name)
+            self._cache.run_gone(key, run.name)

@@ -124,8 +124,8 @@ async def _operate(client: KubeClient, options: Options, *, clock: Clock, stop: 
     requests.closed = {place.namespace for place in places}
 
     def found(place: Place) -> None:
-        for uid, job in cache.jobs():
-            if job.origin.late and place.namespace in (None, cache.namespace_of(uid)):
+        for key, job in cache.jobs():
+            if job.origin.late and place.namespace in (None, key.namespace):
                 gate.started_before(job)
         log.info("operator started", extra={"server": client.host, "namespace": place.namespace})
         requests.open(place.namespace)

@@ -5,7 +5,7 @@ from typing import Any
 
 from sexton.control.cache import Cache
 from sexton.control.entry import Entry
-from sexton.control.jobs import owner_uid
+from sexton.control.schedule_key import owner_of
 from sexton.deciding.searching import beyond_the_cursor
 from sexton.deciding.view import INVALID_REQUEST
 from sexton.kube.client import KubeClient
@@ -23,7 +23,7 @@ async def probe(client: KubeClient, cache: Cache, entry: Entry, *, now: datetime
     schedule = entry.schedule
     if schedule.status.observed_generation is None and now - schedule.created_at > YOUNG:
         await _read_newest(client, cache, entry)
-    search = beyond_the_cursor(cache.view(entry.schedule.uid, clocks_agree=True), now=now)
+    search = beyond_the_cursor(cache.view(entry.schedule.key, clocks_agree=True), now=now)
     name = next(search, None)
     while name is not None:
         last = await _read(client, cache, entry, name)
@@ -38,7 +38,7 @@ async def _read_newest(client: KubeClient, cache: Cache, entry: Entry) -> None:
     schedule = entry.schedule
     query = {"fieldSelector": f"spec.scheduleName={schedule.name}"}
     found = (await client.list_page(RUNS, namespace=schedule.namespace, query=query)).get("items", [])
-    ours = [obj for obj in found if owner_uid(obj) == schedule.uid and _claims_an_occurrence(obj)]
+    ours = [obj for obj in found if owner_of(obj) == schedule.key and _claims_an_occurrence(obj)]
     if ours:
         cache.run_seen(max(ours, key=_newest_instant))
 
@@ -56,7 +56,7 @@ def _newest_instant(obj: Object) -> str:
 
 async def _read(client: KubeClient, cache: Cache, entry: Entry, name: str) -> datetime | None:
     """Read a record into the cache and return the newest instant that it accounts for."""
-    known = cache.run(entry.schedule.uid, name)
+    known = cache.run(entry.schedule.key, name)
     if known is None:
         try:
             known = cache.run_seen(await client.get(RUNS, entry.schedule.namespace, name))

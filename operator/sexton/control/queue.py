@@ -13,11 +13,12 @@ import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
+from sexton.control.schedule_key import ScheduleKey
 from sexton.kube.clock import Clock
 
 log = logging.getLogger(__name__)
 
-Work = Callable[[str], Awaitable[None]]
+Work = Callable[[ScheduleKey], Awaitable[None]]
 
 
 class WorkQueue:
@@ -31,16 +32,16 @@ class WorkQueue:
         self._workers = workers
         self._unhurried = workers if unhurried is None else unhurried
         """How many run at once while nobody waits whose instant has come."""
-        self._due: dict[str, None] = {}
-        self._waiting: dict[str, None] = {}
-        self._running: dict[str, asyncio.Task[None]] = {}
-        self._first: set[str] = set()
+        self._due: dict[ScheduleKey, None] = {}
+        self._waiting: dict[ScheduleKey, None] = {}
+        self._running: dict[ScheduleKey, asyncio.Task[None]] = {}
+        self._first: set[ScheduleKey] = set()
         """Running keys of the first lane."""
-        self._again: dict[str, bool] = {}
+        self._again: dict[ScheduleKey, bool] = {}
         """Running keys that are to run once more, and whether in the first lane."""
-        self._heap: list[tuple[datetime, str]] = []
-        self._earliest: dict[str, datetime] = {}
-        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._heap: list[tuple[datetime, ScheduleKey]] = []
+        self._earliest: dict[ScheduleKey, datetime] = {}
+        self._timers: dict[ScheduleKey, asyncio.TimerHandle] = {}
         self._changed = asyncio.Event()
         self._held_until = 0.0
         self._release: asyncio.TimerHandle | None = None
@@ -52,14 +53,14 @@ class WorkQueue:
         """Whether keys whose instant has come wait for a worker."""
         return bool(self._due)
 
-    def gives_way(self, key: str) -> bool:
+    def gives_way(self, key: ScheduleKey) -> bool:
         """Tell whether a running key had better come again later.
 
         The instant of others has come and its own has not; or nothing more is to be begun.
         """
         return self._draining or (self.pressing and key not in self._first)
 
-    def wake(self, key: str, *, due: bool = False) -> None:
+    def wake(self, key: ScheduleKey, *, due: bool = False) -> None:
         """Have a key looked at now, before all others if its instant has come."""
         if self._draining:
             return
@@ -73,7 +74,7 @@ class WorkQueue:
             self._waiting[key] = None
         self._fill()
 
-    def looked_at(self, key: str) -> None:
+    def looked_at(self, key: ScheduleKey) -> None:
         """Take note that a running key is looked at now: what woke it before is seen, and needs no second look."""
         self._again.pop(key, None)
 
@@ -86,10 +87,12 @@ class WorkQueue:
             if lane is self._due:
                 self._first.add(key)
             del lane[key]
-            task = asyncio.get_running_loop().create_task(self._run(key), name=f"schedule {key}")
+            task = asyncio.get_running_loop().create_task(
+                self._run(key), name=f"schedule {key.namespace}/{key.uid}"
+            )
             self._running[key] = task
 
-    def _unheld(self) -> dict[str, None]:
+    def _unheld(self) -> dict[ScheduleKey, None]:
         return {} if self._release is not None else self._waiting
 
     def hold_back(self, seconds: float) -> None:
@@ -107,7 +110,7 @@ class WorkQueue:
             self._release = None
             self._fill()
 
-    def wake_at(self, key: str, instant: datetime) -> None:
+    def wake_at(self, key: ScheduleKey, instant: datetime) -> None:
         """Have a key looked at when the clock shows an instant; of several the earliest counts."""
         known = self._earliest.get(key)
         if known is not None and known <= instant:
@@ -117,7 +120,7 @@ class WorkQueue:
         if self._heap[0] == (instant, key):
             self._changed.set()
 
-    def wake_after(self, key: str, delay: timedelta) -> None:
+    def wake_after(self, key: ScheduleKey, delay: timedelta) -> None:
         """Have a key looked at after a delay of real time, whatever the clock shows then; the earliest counts."""
         loop = asyncio.get_running_loop()
         at, known = loop.time() + delay.total_seconds(), self._timers.get(key)
@@ -127,7 +130,7 @@ class WorkQueue:
             known.cancel()
         self._timers[key] = loop.call_at(at, self._timed, key)
 
-    def _timed(self, key: str) -> None:
+    def _timed(self, key: ScheduleKey) -> None:
         del self._timers[key]
         self.wake(key)
 
@@ -157,7 +160,7 @@ class WorkQueue:
         if self._running:
             await asyncio.wait(list(self._running.values()))
 
-    async def _run(self, key: str) -> None:
+    async def _run(self, key: ScheduleKey) -> None:
         self._again.pop(key, None)
         try:
             await self.work(key)

@@ -14,6 +14,7 @@ from sexton.control.entry import Entry
 from sexton.control.executing import Executor
 from sexton.control.probing import probe
 from sexton.control.queue import WorkQueue
+from sexton.control.schedule_key import ScheduleKey
 from sexton.control.storm import StormGate
 from sexton.deciding import Plan, decide, starts
 from sexton.deciding.steps import StartJob, Step, StoreStatus
@@ -59,51 +60,51 @@ class Reconciler:
         self._queue = queue
         self._gate = gate
         self._clock = clock
-        self._status_written: dict[str, float] = {}
-        self._failures: dict[str, int] = {}
+        self._status_written: dict[ScheduleKey, float] = {}
+        self._failures: dict[ScheduleKey, int] = {}
 
-    async def reconcile(self, uid: str) -> None:
-        """Bring the Schedule with this UID up to date."""
+    async def reconcile(self, key: ScheduleKey) -> None:
+        """Bring the Schedule with this key up to date."""
         try:
-            await self._reconcile(uid)
+            await self._reconcile(key)
         except KubeError as error:
-            self._retry(uid, error)
+            self._retry(key, error)
         except Exception:
             # A fault in the code for one Schedule must not stop the others; it is loud, and tried again.
-            log.exception("reconciling failed", extra=self._names(uid))
-            self._retry(uid, None)
+            log.exception("reconciling failed", extra=self._names(key))
+            self._retry(key, None)
         else:
-            self._failures.pop(uid, None)
+            self._failures.pop(key, None)
 
-    async def _reconcile(self, uid: str) -> None:
+    async def _reconcile(self, key: ScheduleKey) -> None:
         fault: KubeError | None = None
         before: list[Step] = []
         same = 0
         for _ in range(ROUNDS):
-            entry = self._cache.entry(uid)
+            entry = self._cache.entry(key)
             if entry is None:
-                self._status_written.pop(uid, None)
-                self._gate.waits(uid, None)
+                self._status_written.pop(key, None)
+                self._gate.waits(key, None)
                 return
             await self._prepare(entry)
-            if self._cache.entry(uid) is not entry:
+            if self._cache.entry(key) is not entry:
                 continue  # it was deleted while we looked
             # What our own writes have answered wakes us, too; from here to the plan nobody comes in between.
-            self._queue.looked_at(uid)
+            self._queue.looked_at(key)
             view = self._cache.view(
-                uid,
+                key,
                 clocks_agree=self._client.agreement.holds,
-                may_catch_up=self._gate.may(uid),
-                rivals=self._gate.rivals(uid),
+                may_catch_up=self._gate.may(key),
+                rivals=self._gate.rivals(key),
             )
             if self._queue.pressing and (due := starts(view, now=self._clock.now())):
                 # Records and status have time until the others have started too; so has whatever goes wrong here.
                 await self._perform(entry, due)
-                self._queue.wake(uid)
+                self._queue.wake(key)
                 return
             plan = decide(view, now=self._clock.now())
-            self._gate.waits(uid, plan.late)
-            steps = [step for step in plan.steps if not self._can_wait(uid, step)]
+            self._gate.waits(key, plan.late)
+            steps = [step for step in plan.steps if not self._can_wait(key, step)]
             same = same + 1 if steps and steps == before else 0
             if same >= SAME_ROUNDS:
                 raise NoProgress(f"nothing comes of {steps[0]}")
@@ -111,21 +112,21 @@ class Reconciler:
             fault = await self._perform(entry, steps) if steps else None
             if fault is not None:
                 # What is refused must not make the next start late: it comes by its instant, not by the retry.
-                self._wake_for(uid, plan)
+                self._wake_for(key, plan)
                 raise fault
-            if steps and self._queue.gives_way(uid):
-                self._queue.wake(uid)
+            if steps and self._queue.gives_way(key):
+                self._queue.wake(key)
                 return
             if not steps and entry.history_wanted:
                 await self._executor.look.load_history(entry)
             elif not steps:
-                self._wake_for(uid, plan)
+                self._wake_for(key, plan)
                 return
         raise NoProgress(f"no end of steps after {before}")
 
-    def _wake_for(self, uid: str, plan: Plan) -> None:
+    def _wake_for(self, key: ScheduleKey, plan: Plan) -> None:
         if plan.wake_at is not None:
-            self._queue.wake_at(uid, plan.wake_at)
+            self._queue.wake_at(key, plan.wake_at)
 
     async def _prepare(self, entry: Entry) -> None:
         """Read what a decision needs to know and no watch shows, or not surely in time."""
@@ -136,7 +137,7 @@ class Reconciler:
         await self._executor.look.resolve_doubts(entry)
         if entry.doubtful:
             left = min(entry.doubtful.values()) - time.monotonic()
-            self._queue.wake_after(entry.schedule.uid, timedelta(seconds=max(0.0, left)))
+            self._queue.wake_after(entry.schedule.key, timedelta(seconds=max(0.0, left)))
         if not entry.probed:
             await probe(self._client, self._cache, entry, now=self._clock.now())
             entry.probed = True
@@ -154,43 +155,43 @@ class Reconciler:
                 continue  # there is no room for the others that wait for it, either
             late = isinstance(step, StartJob) and step.origin.late
             if late:
-                self._gate.starts(entry.schedule.uid)
+                self._gate.starts(entry.schedule.key)
             try:
                 await self._executor.perform(entry, step)
             except KubeError as error:
                 first = first or error
                 if late and not isinstance(error, Outage):
-                    self._gate.refused(entry.schedule.uid)
+                    self._gate.refused(entry.schedule.key)
             else:
                 if isinstance(step, StoreStatus):
-                    self._status_written[entry.schedule.uid] = time.monotonic()
+                    self._status_written[entry.schedule.key] = time.monotonic()
         return first
 
-    def _can_wait(self, uid: str, step: Step) -> bool:
+    def _can_wait(self, key: ScheduleKey, step: Step) -> bool:
         """Tell whether a step is a write of the status that comes too soon after the last; it is made later then."""
         if not isinstance(step, StoreStatus) or step.urgent:
             return False
-        left = self._status_written.get(uid, 0.0) + STATUS_INTERVAL_SECONDS - time.monotonic()
+        left = self._status_written.get(key, 0.0) + STATUS_INTERVAL_SECONDS - time.monotonic()
         if left <= 0:
             return False
-        self._queue.wake_after(uid, timedelta(seconds=left))
+        self._queue.wake_after(key, timedelta(seconds=left))
         return True
 
-    def _retry(self, uid: str, error: KubeError | None) -> None:
+    def _retry(self, key: ScheduleKey, error: KubeError | None) -> None:
         """Have the key looked at again after a delay that grows with each failure in a row."""
-        failures = self._failures[uid] = self._failures.get(uid, 0) + 1
-        entry = self._cache.entry(uid)
+        failures = self._failures[key] = self._failures.get(key, 0) + 1
+        entry = self._cache.entry(key)
         if isinstance(error, NotPermitted) and failures == 1 and entry is not None:
             self._executor.tell_refusal(entry, error)
         delay = min(LAST_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2 ** min(failures - 1, 10))
         if isinstance(error, Outage) and error.retry_after_seconds is not None:
             delay = max(delay, error.retry_after_seconds)
         if error is not None:
-            log.warning("trying again in %.1f s: %s", delay, error, extra=self._names(uid))
-        self._queue.wake_after(uid, timedelta(seconds=delay))
+            log.warning("trying again in %.1f s: %s", delay, error, extra=self._names(key))
+        self._queue.wake_after(key, timedelta(seconds=delay))
 
-    def _names(self, uid: str) -> dict[str, str]:
-        entry = self._cache.entry(uid)
+    def _names(self, key: ScheduleKey) -> dict[str, str]:
+        entry = self._cache.entry(key)
         if entry is None:
-            return {"uid": uid}
+            return {"namespace": key.namespace, "uid": key.uid}
         return {"namespace": entry.schedule.namespace, "schedule": entry.schedule.name}

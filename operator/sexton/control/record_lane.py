@@ -13,7 +13,7 @@ from sexton.api.run import Phase
 from sexton.control.cache import Cache
 from sexton.control.entry import Entry
 from sexton.control.events import EventPoster
-from sexton.control.jobs import owner_uid, whose
+from sexton.control.jobs import whose
 from sexton.control.looking import Looker
 from sexton.control.records import (
     Pending,
@@ -33,6 +33,7 @@ from sexton.control.records import (
     waiting_request,
     window_record,
 )
+from sexton.control.schedule_key import owner_of
 from sexton.deciding import Origin, RunView
 from sexton.deciding.redriving import NOT_A_DEAD_LETTER
 from sexton.deciding.steps import (
@@ -163,7 +164,7 @@ class RecordLane:
             live = await self._look.read(RUNS, schedule.namespace, name)
             if live is None:
                 raise Outage(f"run {name} existed and is gone again: {error}") from error
-            if owner_uid(live) != schedule.uid:
+            if owner_of(live) != schedule.key:
                 raise self._record_refused(entry, name, whose(live)) from error
             if is_on_its_way_out(live):
                 why = f"ScheduleRun {name} exists, and waits for its finalizers to be deleted"
@@ -244,7 +245,7 @@ class RecordLane:
 
         A request becomes ours by it, with what its run is for.
         """
-        uid, namespace, name = entry.schedule.uid, entry.schedule.namespace, run.name
+        key, namespace, name = entry.schedule.key, entry.schedule.namespace, run.name
         if run.phase is Phase.REQUESTED and origin is not None:
             live = await self._look.read(RUNS, namespace, name)
             if live is None or not is_request(live) or live["metadata"]["uid"] != run.uid:
@@ -252,18 +253,18 @@ class RecordLane:
                 if live is not None:
                     self._cache.run_seen(live)
                 return False
-            body = adopting(body, live, origin, schedule=entry.schedule.name, uid=uid)
+            body = adopting(body, live, origin, schedule=entry.schedule.name, uid=key.uid)
         try:
             self._cache.run_seen(await self._client.patch(RUNS, namespace, name, body))
         except Conflict:
             live = await self._look.read(RUNS, namespace, name)
             if live is None:
-                self._cache.run_gone(uid, name)
+                self._cache.run_gone(key, name)
             else:
                 self._cache.run_seen(live)
             return False
         except NotFound:
-            self._cache.run_gone(uid, name)
+            self._cache.run_gone(key, name)
             self._cache.asked.gone(entry.schedule.identity, name)
             return False
         return True
@@ -271,6 +272,6 @@ class RecordLane:
     async def _delete_record(self, entry: Entry, step: DeleteRecord) -> None:
         with suppress(NotFound, Conflict):  # gone already, or another one of that name
             await self._client.delete(RUNS, entry.schedule.namespace, step.record.name, uid=step.record.uid)
-        self._cache.record_deleted(entry.schedule.uid, step.record.name)
+        self._cache.record_deleted(entry.schedule.key, step.record.name)
         if step.announcement is not None:
             self._events.tell(entry.schedule, step.announcement)

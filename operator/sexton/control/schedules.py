@@ -14,6 +14,7 @@ from sexton.api.schedule import ScheduleSpec
 from sexton.api.schedule_status import ObservedTiming, ScheduleStatus
 from sexton.api.times import parse_instant
 from sexton.api.validation import schedule_spec, validate_schedule
+from sexton.control.schedule_key import ScheduleKey
 from sexton.control.shelving import Packed, Shelf
 from sexton.deciding.view import Edits
 from sexton.kube.clock import Clock
@@ -65,6 +66,11 @@ class KnownSchedule:
     def identity(self) -> Identity:
         """Namespace and name."""
         return (self.namespace, self.name)
+
+    @property
+    def key(self) -> ScheduleKey:
+        """Namespace and UID."""
+        return ScheduleKey(self.namespace, self.uid)
 
     @property
     def spec(self) -> ScheduleSpec | None:

@@ -27,7 +27,7 @@ async def keep_time(client: KubeClient, *, cache: Cache, queue: WorkQueue, clock
             log.error("the clocks differ, nothing starts", extra={"skew": str(agreement.skew)})
         if agreement.holds and not agreed:
             log.warning("the clocks agree again")
-            for uid in cache:
-                queue.wake(uid)
+            for key in cache:
+                queue.wake(key)
         agreed = agreement.holds
         await clock.nap(None)

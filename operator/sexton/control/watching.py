@@ -18,11 +18,11 @@ import kopf
 from sexton.api.meta import GROUP, SCHEDULE_PLURAL, VERSION
 from sexton.control.cache import Cache
 from sexton.control.queue import WorkQueue
+from sexton.control.schedule_key import ScheduleKey, key_of
 from sexton.control.schedules import KnownSchedule
 from sexton.kube.client import PAGE, KubeClient
 from sexton.kube.errors import KubeError, NotFound
 from sexton.kube.resources import RUNS, SCHEDULES
-from sexton.kube.watching import Identity
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ def registry_for(
     async def schedule_event(event: kopf.RawEvent, **_: object) -> None:
         obj: dict[str, Any] = dict(event["object"])
         if event["type"] == "DELETED":
-            loop.call_soon_threadsafe(cache.schedule_gone, obj["metadata"]["uid"])
+            loop.call_soon_threadsafe(cache.schedule_gone, key_of(obj))
         elif event["type"] is None:
             # Of a list. Kopf is done with thousands before we are with the first, so they wait packed.
             loop.call_soon_threadsafe(listed, cache.unread(obj))
@@ -80,7 +80,7 @@ def take_in_listed(schedule: KnownSchedule, *, cache: Cache, queue: WorkQueue) -
     queue.hold_back(LISTING_SECONDS)
     cache.schedule_read(schedule)
     if schedule.expected is not None:
-        queue.wake_at(schedule.uid, schedule.expected)
+        queue.wake_at(schedule.key, schedule.expected)
 
 
 class NothingToCompare(kopf.DiffBaseStorage):
@@ -255,16 +255,11 @@ async def sweep_schedules(
 
 
 async def _sweep(cache: Cache, client: KubeClient, *, namespace: str | None) -> None:
-    present: set[Identity] = set()
-    before = {
-        uid: entry.schedule
-        for uid in cache
-        if (entry := cache.entry(uid)) is not None and namespace in (None, entry.schedule.namespace)
-    }
+    present: set[ScheduleKey] = set()
+    known = {key for key in cache if namespace in (None, key.namespace)}
     async for page in client.list_pages(SCHEDULES, namespace=namespace):
         for obj in page.get("items", ()):
-            present.add((obj["metadata"]["namespace"], obj["metadata"]["uid"]))
+            present.add(key_of(obj))
             cache.schedule_seen(obj)
-    for uid, schedule in before.items():
-        if (schedule.namespace, uid) not in present:
-            cache.schedule_gone(uid)
+    for key in known - present:
+        cache.schedule_gone(key)

@@ -7,11 +7,19 @@ from typing import Any
 from sexton.api.times import format_instant
 from sexton.control.jobs import build_job
 from sexton.control.records import running_record
+from sexton.control.schedule_key import ScheduleKey
 from sexton.deciding import JobView, Origin
 from sexton.deciding.steps import StartJob
 from unit.deciding.views import NAME, NAMESPACE, TEMPLATE, UID, at, name_of, origin_of, spec_of
 
 Object = dict[str, Any]
+
+KEY = ScheduleKey(NAMESPACE, UID)
+
+
+def key(uid: str) -> ScheduleKey:
+    """Return the key of another Schedule in the same namespace."""
+    return ScheduleKey(NAMESPACE, uid)
 
 
 def schedule_object(

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from sexton.control.cache import Cache
+from sexton.control.schedule_key import ScheduleKey
 from sexton.deciding import Settings, View
 from unit.control.clocks import StillClock
-from unit.control.objects import job_object, run_object, schedule_object
-from unit.deciding.views import UID, at, name_of
+from unit.control.objects import KEY, job_object, run_object, schedule_object
+from unit.deciding.views import at, name_of
 
 Object = dict[str, Any]
 
@@ -20,7 +21,7 @@ class Known:
     """A cache, and who was woken by it."""
 
     def __init__(self, *objects: Object) -> None:
-        self.woken: list[str] = []
+        self.woken: list[ScheduleKey] = []
         self.cache = Cache(clock=StillClock("10:10"), settings=Settings(), wake=self.woken.append)
         self.cache.schedule_seen(schedule_object(version=1))
         for obj in objects:
@@ -36,7 +37,7 @@ class Known:
 
     @property
     def view(self) -> View:
-        return self.cache.view(UID, clocks_agree=True)
+        return self.cache.view(KEY, clocks_agree=True)
 
 
 def window_object(first: str = "10:00", last: str = "10:05", *, version: int = 3) -> Object:
@@ -85,7 +86,7 @@ def test_what_waited_unread_is_as_what_was_read_at_once() -> None:
     later.cache.schedule_read(later.cache.unread(obj))
     assert replace(later.view, history=()) == replace(at_once.view, history=())
     assert later.view.edits.spec == at("09:30")
-    assert later.woken == [UID]
+    assert later.woken == [KEY]
 
 
 @pytest.mark.parametrize(("version", "known_as"), [(4, "10:05"), (5, "10:05"), (6, "10:00")])
@@ -121,7 +122,7 @@ def test_it_wakes_for_what_matters() -> None:
     known.sees(job_object(version=7, ended="10:03"))
     known.sees(run_object(version=8, phase="Succeeded"))
     known.sees(schedule_object(version=9))
-    assert known.woken == [UID] * 4
+    assert known.woken == [KEY] * 4
 
 
 def test_strangers_are_ignored() -> None:
@@ -188,11 +189,11 @@ def test_a_schedule_was_created_when_it_was_first_seen_to_be() -> None:
 
 def test_a_schedule_that_is_gone_takes_what_was_doubtful_along() -> None:
     known = Known()
-    known.cache.schedule_gone(UID)
-    assert known.cache.entry(UID) is None
+    known.cache.schedule_gone(KEY)
+    assert known.cache.entry(KEY) is None
     assert len(known.cache) == 0
     known.sees(job_object())
-    assert known.woken == [UID], "the queue finds nothing to do for it"
+    assert known.woken == [KEY], "the queue finds nothing to do for it"
 
 
 DELETED = {
@@ -212,7 +213,7 @@ def test_the_end_of_a_job_that_somebody_deletes_is_kept_until_it_is_stored(name:
         known.sees(run)
     if cursor is not None:
         known.sees(handled(cursor, version=4))
-    known.cache.job_gone(UID, NAME_OF_IT)
+    known.cache.job_gone(KEY, NAME_OF_IT)
     job = known.view.jobs.get(NAME_OF_IT)
     assert (job is not None) == kept
     if job is not None:
@@ -223,21 +224,21 @@ def test_the_end_of_a_job_that_somebody_deletes_is_kept_until_it_is_stored(name:
 
 def test_and_no_longer() -> None:
     known = Known(job_object(version=2, ended="10:03"), run_object(version=3))
-    known.cache.job_gone(UID, NAME_OF_IT)
+    known.cache.job_gone(KEY, NAME_OF_IT)
     known.sees(run_object(version=9, phase="Succeeded"))
     assert known.view.jobs == {}
 
 
 def test_nor_when_its_record_is_deleted_too() -> None:
     known = Known(job_object(version=2, ended="10:03"), run_object(version=3), handled("10:00", version=4))
-    known.cache.job_gone(UID, NAME_OF_IT)
-    known.cache.run_gone(UID, NAME_OF_IT)
+    known.cache.job_gone(KEY, NAME_OF_IT)
+    known.cache.run_gone(KEY, NAME_OF_IT)
     assert known.view.jobs == {}
 
 
 def test_a_job_of_the_same_name_that_comes_after_it_is_not_forgotten_with_it() -> None:
     known = Known(job_object(version=2, ended="10:03", uid="first"), run_object(version=3))
-    known.cache.job_gone(UID, NAME_OF_IT)
+    known.cache.job_gone(KEY, NAME_OF_IT)
     known.sees(job_object(version=5, uid="second"))
     known.sees(run_object(version=9, phase="Succeeded"))
     assert known.view.jobs[NAME_OF_IT].uid == "second"
@@ -245,18 +246,18 @@ def test_a_job_of_the_same_name_that_comes_after_it_is_not_forgotten_with_it() -
 
 def test_a_job_that_was_deleted_while_it_ran_is_gone() -> None:
     known = Known(job_object(version=2), run_object(version=3))
-    known.cache.job_gone(UID, NAME_OF_IT)
+    known.cache.job_gone(KEY, NAME_OF_IT)
     assert known.view.jobs == {}
-    assert known.woken == [UID]
+    assert known.woken == [KEY]
 
 
 def test_failures_are_to_be_explained_once_and_only_for_open_records() -> None:
     failed = job_object(version=2, ended="10:03", succeeded=False)
     known = Known(failed)
-    assert known.cache.unexplained(UID) == []
+    assert known.cache.unexplained(KEY) == []
     known.sees(run_object(version=3))
-    ((job, end),) = known.cache.unexplained(UID)
-    known.cache.explained(UID, job.name, end)
-    assert known.cache.unexplained(UID) == []
+    ((job, end),) = known.cache.unexplained(KEY)
+    known.cache.explained(KEY, job.name, end)
+    assert known.cache.unexplained(KEY) == []
     known.sees(job_object(version=8, ended="10:03", succeeded=False))
-    assert known.cache.unexplained(UID) == [], "a later event does not make it unexplained"
+    assert known.cache.unexplained(KEY) == [], "a later event does not make it unexplained"

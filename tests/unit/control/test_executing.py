@@ -13,6 +13,7 @@ from sexton.control.executing import Executor
 from sexton.control.probing import probe
 from sexton.control.queue import WorkQueue
 from sexton.control.reconciling import Reconciler
+from sexton.control.schedule_key import ScheduleKey
 from sexton.control.storm import StormGate
 from sexton.deciding import JobView, RunView, Settings, View
 from sexton.deciding.steps import StartJob
@@ -20,8 +21,8 @@ from sexton.kube.errors import Outage, Refused, StatusReport
 from sexton.kube.resources import JOBS, RUNS, SCHEDULES, Resource
 from unit.control.api_server import ApiServer, Object
 from unit.control.clocks import StillClock
-from unit.control.objects import job_object, run_object, schedule_object
-from unit.deciding.views import NAMESPACE, UID, at, name_of, origin_of
+from unit.control.objects import KEY, job_object, key, run_object, schedule_object
+from unit.deciding.views import NAMESPACE, at, name_of, origin_of
 
 DUE = "10:05:00.25"
 NAME_OF_IT = name_of("10:05")
@@ -39,7 +40,7 @@ NO = Refused(StatusReport(code=403, reason="Forbidden", message="denied by polic
 class OpenGate(StormGate):
     """A gate at which nobody has to wait."""
 
-    def may(self, uid: str) -> bool:
+    def may(self, key: ScheduleKey) -> bool:
         return True
 
 
@@ -52,7 +53,7 @@ class Operator:
         if server is None:
             self.server.put(SCHEDULES, schedule_object(status=dict(OBSERVED), **schedule))
         self.queue = WorkQueue(clock=self.clock, workers=4)
-        self.woken: list[str] = []
+        self.woken: list[ScheduleKey] = []
         self.cache = Cache(clock=self.clock, settings=Settings(), wake=self.woken.append)
         self.events = EventPoster(self.server, clock=self.clock)
         self.executor = Executor(self.server, cache=self.cache, events=self.events, clock=self.clock)
@@ -69,13 +70,13 @@ class Operator:
 
     @property
     def entry(self) -> Entry:
-        entry = self.cache.entry(UID)
+        entry = self.cache.entry(KEY)
         assert entry is not None
         return entry
 
     @property
     def view(self) -> View:
-        return self.cache.view(UID, clocks_agree=True)
+        return self.cache.view(KEY, clocks_agree=True)
 
     def stored(self, resource: Resource, name: str) -> Object:
         return self.server.objects[resource.plural, NAMESPACE, name]
@@ -93,7 +94,7 @@ class Operator:
         return operator
 
     async def reconciles(self) -> None:
-        await self.reconciler.reconcile(UID)
+        await self.reconciler.reconcile(KEY)
 
     async def comes_to_rest(self) -> None:
         """Reconcile until nothing is written any more, as if a second passed in between."""
@@ -136,15 +137,15 @@ async def test_while_others_are_due_only_the_start_is_written_and_the_rest_after
     operator = await Operator.at_rest()
     others_may_end = asyncio.Event()
 
-    async def work(key: str) -> None:
-        if key == UID:
+    async def work(key: ScheduleKey) -> None:
+        if key == KEY:
             await operator.reconciles()
         else:
             await others_may_end.wait()
 
     operator.queue.work = work
     for number in range(5):
-        operator.queue.wake(f"other {number}", due=True)
+        operator.queue.wake(key(f"other {number}"), due=True)
     await operator.reconciles()
     assert operator.server.writes() == [("post", "jobs")]
     others_may_end.set()
@@ -293,8 +294,8 @@ async def test_a_name_that_is_taken_by_the_same_job_is_a_success() -> None:
 async def test_a_job_whose_notes_somebody_has_thinned_out_is_ours_all_the_same() -> None:
     operator = Operator()
     thin = job_object("10:05")
-    for key in ("sexton.dev/expression", "sexton.dev/trigger", "sexton.dev/time-zone"):
-        del thin["metadata"]["annotations"][key]
+    for annotation in ("sexton.dev/expression", "sexton.dev/trigger", "sexton.dev/time-zone"):
+        del thin["metadata"]["annotations"][annotation]
     operator.server.put(JOBS, thin)
     await operator.reconciles()
     assert operator.job() is not None
@@ -462,7 +463,7 @@ async def test_a_schedule_that_was_recreated_is_another_one() -> None:
     new["metadata"]["uid"] = "another"
     operator.server.put(SCHEDULES, new)
     await operator.reconciles()
-    assert operator.cache.entry(UID) is None
+    assert operator.cache.entry(KEY) is None
     assert operator.stored(SCHEDULES, "nightly")["status"] == {}, "its status is its own"
 
 
@@ -472,7 +473,7 @@ async def test_a_schedule_that_is_deleted_while_it_is_looked_at(
     operator = Operator()
 
     async def deleted(entry: Entry) -> None:
-        operator.cache.schedule_gone(entry.schedule.uid)
+        operator.cache.schedule_gone(entry.schedule.key)
 
     monkeypatch.setattr(operator.reconciler, "_prepare", deleted)
     await operator.reconciles()
@@ -534,9 +535,9 @@ async def test_a_status_that_is_wiped_while_we_look_on_costs_nothing_but_counts(
     operator.clock.passes(180)
     operator.cache.job_seen(operator.server.put(JOBS, job_object("10:05", ended="10:05:30")))
     await operator.comes_to_rest()
-    operator.cache.job_gone(UID, NAME_OF_IT)
+    operator.cache.job_gone(KEY, NAME_OF_IT)
     del operator.server.objects["jobs", NAMESPACE, NAME_OF_IT]
-    operator.cache.run_gone(UID, NAME_OF_IT)
+    operator.cache.run_gone(KEY, NAME_OF_IT)
     wiped = operator.server.put(SCHEDULES, schedule_object())
     operator.cache.schedule_seen(wiped)
     await operator.comes_to_rest()

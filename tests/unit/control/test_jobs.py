@@ -9,12 +9,13 @@ import pytest
 from sexton.api import meta
 from sexton.api.run import Trigger
 from sexton.api.schedule import ScheduleSpec
-from sexton.control.jobs import Unreadable, build_job, owner_uid, read_job
+from sexton.control.jobs import Unreadable, build_job, read_job
+from sexton.control.schedule_key import owner_of
 from sexton.deciding import JobEnd, Origin
 from sexton.deciding.steps import StartJob
 from unit.control.clocks import StillClock
-from unit.control.objects import job_object, stored
-from unit.deciding.views import NAME, UID, at, name_of, origin_of
+from unit.control.objects import KEY, job_object, stored
+from unit.deciding.views import NAME, NAMESPACE, UID, at, name_of, origin_of
 
 Object = dict[str, Any]
 
@@ -56,7 +57,7 @@ def test_who_owns_it() -> None:
     assert job["metadata"]["ownerReferences"] == [
         {"apiVersion": "sexton.dev/v1", "kind": "Schedule", "name": NAME, "uid": UID, "controller": True}
     ]
-    assert owner_uid(job) == UID
+    assert owner_of({**job, "metadata": {**job["metadata"], "namespace": NAMESPACE}}) == KEY
 
 
 def test_every_container_is_told_what_it_runs_for() -> None:
@@ -333,4 +334,4 @@ def test_what_is_not_ours(name: str) -> None:
     """Rule: ownership is by UID only, never by label."""
     job = job_object()
     job["metadata"]["ownerReferences"] = STRANGERS[name]
-    assert owner_uid(job) is None
+    assert owner_of(job) is None

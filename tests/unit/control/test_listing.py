@@ -4,6 +4,7 @@ import asyncio
 
 from sexton.control.cache import Cache
 from sexton.control.queue import WorkQueue
+from sexton.control.schedule_key import ScheduleKey
 from sexton.control.watching import take_in_listed
 from sexton.deciding import Settings
 from unit.control.clocks import StillClock
@@ -27,8 +28,8 @@ async def test_what_is_due_goes_before_what_came_before_it_in_the_list() -> None
     begun: list[str] = []
     all_begun = asyncio.Event()
 
-    async def work(uid: str) -> None:
-        begun.append(uid)
+    async def work(key: ScheduleKey) -> None:
+        begun.append(key.uid)
         if len(begun) == len(LISTED):
             all_begun.set()
 

@@ -12,8 +12,8 @@ from sexton.kube.errors import Outage
 from sexton.kube.resources import JOBS, RUNS
 from unit.control.api_server import ApiServer
 from unit.control.clocks import StillClock
-from unit.control.objects import job_object, run_object, schedule_object
-from unit.deciding.views import NAMESPACE, UID, name_of
+from unit.control.objects import KEY, job_object, run_object, schedule_object
+from unit.deciding.views import NAMESPACE, name_of
 
 Object = dict[str, Any]
 
@@ -34,7 +34,7 @@ class Observed:
 
     @property
     def view(self) -> View:
-        return self.cache.view(UID, clocks_agree=True)
+        return self.cache.view(KEY, clocks_agree=True)
 
     async def settles(self) -> None:
         for _ in range(20):

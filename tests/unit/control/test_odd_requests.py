@@ -11,7 +11,7 @@ from sexton.control.records import is_request
 from sexton.deciding.naming import manual_run_name
 from sexton.kube.resources import JOBS, RUNS
 from unit.control.api_server import Object
-from unit.control.objects import job_object
+from unit.control.objects import KEY, job_object
 from unit.control.test_executing import NAME_OF_IT, NO, Operator
 from unit.deciding.views import NAME, at, name_of, origin_of
 
@@ -85,7 +85,7 @@ async def test_a_request_with_the_name_of_an_occurrence_is_not_its_record(early:
     assert NAME_OF_IT in ready["message"]
     assert operator.status["lastHandledTime"] == "2026-03-02T10:00:00Z"
     del operator.server.objects[RUNS.plural, "reports", NAME_OF_IT]
-    operator.cache.run_gone(operator.entry.schedule.uid, NAME_OF_IT)
+    operator.cache.run_gone(KEY, NAME_OF_IT)
     await operator.comes_to_rest()
     assert operator.stored(RUNS, NAME_OF_IT)["status"]["phase"] == "Running"
     assert operator.status["lastHandledTime"] == "2026-03-02T10:05:00Z"

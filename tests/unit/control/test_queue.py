@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sexton.control.queue import WorkQueue
+from sexton.control.schedule_key import ScheduleKey
 from unit.control.clocks import StillClock
+from unit.control.objects import key
 from unit.deciding.views import at
 
 
@@ -21,13 +23,13 @@ class Works:
         self.queue = WorkQueue(clock=self.clock, workers=workers, unhurried=unhurried)
         self.queue.work = self._work
         self.begun: list[str] = []
-        self.running: Counter[str] = Counter()
+        self.running: Counter[ScheduleKey] = Counter()
         self.most_at_once = 0
         self._gate = asyncio.Event()
         self.fails = False
 
-    async def _work(self, key: str) -> None:
-        self.begun.append(key)
+    async def _work(self, key: ScheduleKey) -> None:
+        self.begun.append(key.uid)
         self.running[key] += 1
         assert self.running[key] == 1, "one key never runs twice at once"
         self.most_at_once = max(self.most_at_once, self.running.total())
@@ -50,17 +52,17 @@ class Works:
 async def test_a_key_that_is_woken_runs() -> None:
     works = Works()
     works.opens()
-    works.queue.wake("a")
+    works.queue.wake(key("a"))
     await works.settles()
     assert works.begun == ["a"]
 
 
 async def test_a_key_that_is_woken_while_it_runs_runs_once_more() -> None:
     works = Works()
-    works.queue.wake("a")
+    works.queue.wake(key("a"))
     await works.settles()
     for _ in range(3):
-        works.queue.wake("a")
+        works.queue.wake(key("a"))
     await works.settles()
     assert works.begun == ["a"]
     works.opens()
@@ -70,13 +72,13 @@ async def test_a_key_that_is_woken_while_it_runs_runs_once_more() -> None:
 
 async def test_a_key_that_is_looked_at_runs_once_more_only_for_what_woke_it_afterwards() -> None:
     works = Works()
-    for key in "ab":
-        works.queue.wake(key)
+    for name in "ab":
+        works.queue.wake(key(name))
     await works.settles()
-    for key in "ab":
-        works.queue.wake(key)
-        works.queue.looked_at(key)
-    works.queue.wake("b")
+    for name in "ab":
+        works.queue.wake(key(name))
+        works.queue.looked_at(key(name))
+    works.queue.wake(key("b"))
     works.opens()
     await works.settles()
     assert works.begun == ["a", "b", "b"]
@@ -84,10 +86,10 @@ async def test_a_key_that_is_looked_at_runs_once_more_only_for_what_woke_it_afte
 
 async def test_a_key_that_is_woken_before_it_began_runs_once() -> None:
     works = Works(workers=1)
-    works.queue.wake("a")
+    works.queue.wake(key("a"))
     await works.settles()
-    works.queue.wake("b")
-    works.queue.wake("b")
+    works.queue.wake(key("b"))
+    works.queue.wake(key("b"))
     works.opens()
     await works.settles()
     assert works.begun == ["a", "b"]
@@ -95,8 +97,8 @@ async def test_a_key_that_is_woken_before_it_began_runs_once() -> None:
 
 async def test_keys_run_in_parallel_up_to_the_number_of_workers() -> None:
     works = Works(workers=3)
-    for key in "abcdef":
-        works.queue.wake(key)
+    for name in "abcdef":
+        works.queue.wake(key(name))
     await works.settles()
     assert works.most_at_once == 3
     works.opens()
@@ -107,12 +109,12 @@ async def test_keys_run_in_parallel_up_to_the_number_of_workers() -> None:
 
 async def test_what_is_not_due_has_a_part_of_the_workers() -> None:
     works = Works(workers=3, unhurried=1)
-    for key in "ab":
-        works.queue.wake(key)
+    for name in "ab":
+        works.queue.wake(key(name))
     await works.settles()
     assert works.most_at_once == 1
-    for key in "cdef":
-        works.queue.wake(key, due=True)
+    for name in "cdef":
+        works.queue.wake(key(name), due=True)
     await works.settles()
     assert works.most_at_once == 3
     works.opens()
@@ -123,10 +125,10 @@ async def test_what_is_not_due_has_a_part_of_the_workers() -> None:
 async def test_keys_whose_instant_has_come_go_first() -> None:
     works = Works(workers=1)
     running = asyncio.create_task(works.queue.run())
-    for key in "abc":
-        works.queue.wake(key)
-    for key in "dbe":
-        works.queue.wake_at(key, at("10:01"))
+    for name in "abc":
+        works.queue.wake(key(name))
+    for name in "dbe":
+        works.queue.wake_at(key(name), at("10:01"))
     await works.settles()
     works.clock.passes(61)
     await works.settles()
@@ -151,22 +153,22 @@ async def test_a_key_gives_way_to_those_whose_instant_has_come(
     *, due: bool, others: list[tuple[str, bool]], gives_way: bool
 ) -> None:
     works = Works(workers=1)
-    works.queue.wake("a", due=due)
+    works.queue.wake(key("a"), due=due)
     await works.settles()
-    for key, its_instant_has_come in others:
-        works.queue.wake(key, due=its_instant_has_come)
-    assert works.queue.gives_way("a") is gives_way
+    for name, its_instant_has_come in others:
+        works.queue.wake(key(name), due=its_instant_has_come)
+    assert works.queue.gives_way(key("a")) is gives_way
     works.opens()
     await works.settles()
 
 
 async def test_a_running_key_that_gives_way_comes_after_those_whose_instant_has_come() -> None:
     works = Works(workers=1)
-    works.queue.wake("a")
+    works.queue.wake(key("a"))
     await works.settles()
-    works.queue.wake("a")
-    works.queue.wake("b")
-    works.queue.wake("c", due=True)
+    works.queue.wake(key("a"))
+    works.queue.wake(key("b"))
+    works.queue.wake(key("c"), due=True)
     works.opens()
     await works.settles()
     assert works.begun == ["a", "c", "b", "a"]
@@ -178,10 +180,10 @@ async def test_a_fault_does_not_keep_a_key_from_running_again() -> None:
     works.fails = True
     works.opens()
     asyncio.get_running_loop().set_exception_handler(lambda *_: None)
-    works.queue.wake("a")
+    works.queue.wake(key("a"))
     await works.settles()
     works.fails = False
-    works.queue.wake("a")
+    works.queue.wake(key("a"))
     await works.settles()
     assert works.begun == ["a", "a"]
 
@@ -190,10 +192,10 @@ async def test_instants_wake_keys_and_of_several_the_earliest_counts() -> None:
     works = Works()
     works.opens()
     running = asyncio.create_task(works.queue.run())
-    works.queue.wake_at("a", at("10:05"))
-    works.queue.wake_at("a", at("10:02"))
-    works.queue.wake_at("a", at("10:09"))
-    works.queue.wake_at("b", at("10:03"))
+    works.queue.wake_at(key("a"), at("10:05"))
+    works.queue.wake_at(key("a"), at("10:02"))
+    works.queue.wake_at(key("a"), at("10:09"))
+    works.queue.wake_at(key("b"), at("10:03"))
     await works.settles()
     assert works.clock.naps[-1] == at("10:02")
     for seconds, expected in ((119, []), (2, ["a"]), (60, ["a", "b"])):
@@ -208,14 +210,14 @@ async def test_a_clock_that_is_stepped_forward_wakes_what_has_come() -> None:
     works = Works()
     works.opens()
     running = asyncio.create_task(works.queue.run())
-    works.queue.wake_at("a", at("12:00"))
+    works.queue.wake_at(key("a"), at("12:00"))
     await works.settles()
     works.clock.steps(7200)
     await works.settles()
     assert works.begun == ["a"]
     works.clock.steps(-7200)
-    works.queue.wake_at("a", at("10:01"))
-    works.queue.wake_at("b", at("12:30"))
+    works.queue.wake_at(key("a"), at("10:01"))
+    works.queue.wake_at(key("b"), at("12:30"))
     works.clock.passes(61)
     await works.settles()
     assert works.begun == ["a", "a"]
@@ -232,8 +234,8 @@ async def until(works: Works, begun: list[str]) -> None:
 async def test_after_a_real_delay_it_wakes_whatever_the_clock_shows() -> None:
     works = Works()
     works.opens()
-    works.queue.wake_after("later", timedelta(hours=1))
-    works.queue.wake_after("soon", timedelta(milliseconds=5))
+    works.queue.wake_after(key("later"), timedelta(hours=1))
+    works.queue.wake_after(key("soon"), timedelta(milliseconds=5))
     await until(works, ["soon"])
 
 
@@ -241,9 +243,9 @@ async def test_of_several_delays_the_shortest_counts() -> None:
     works = Works()
     works.opens()
     for delay in (timedelta(hours=1), timedelta(milliseconds=5), timedelta(hours=2)):
-        works.queue.wake_after("a", delay)
+        works.queue.wake_after(key("a"), delay)
     await until(works, ["a"])
-    works.queue.wake_after("a", timedelta(milliseconds=5))
+    works.queue.wake_after(key("a"), timedelta(milliseconds=5))
     await until(works, ["a", "a"])
 
 
@@ -251,8 +253,8 @@ async def test_held_back_it_begins_what_is_due_and_the_rest_afterwards() -> None
     works = Works()
     works.opens()
     works.queue.hold_back(3600)
-    works.queue.wake("a")
-    works.queue.wake("b", due=True)
+    works.queue.wake(key("a"))
+    works.queue.wake(key("b"), due=True)
     await works.settles()
     assert works.begun == ["b"]
 
@@ -262,7 +264,7 @@ async def test_held_back_again_it_begins_nothing_when_the_first_hold_is_over() -
     works.opens()
     works.queue.hold_back(0.01)
     works.queue.hold_back(3600)
-    works.queue.wake("a")
+    works.queue.wake(key("a"))
     asyncio.get_running_loop().call_later(0.02, over.set)
     await over.wait()
     await works.settles()
@@ -274,19 +276,19 @@ async def test_let_go_it_begins_what_was_held_back() -> None:
     works.opens()
     over = asyncio.Event()
     works.queue.hold_back(0.01)
-    works.queue.wake("a")
+    works.queue.wake(key("a"))
     asyncio.get_running_loop().call_later(0.02, over.set)
     await over.wait()
-    works.queue.wake("b")
+    works.queue.wake(key("b"))
     await works.settles()
     assert works.begun == ["a", "b"]
 
 
 async def test_drained_it_waits_for_what_runs_and_starts_nothing_by_it() -> None:
     works = Works()
-    works.queue.wake("a")
+    works.queue.wake(key("a"))
     await works.settles()
-    works.queue.wake("a")
+    works.queue.wake(key("a"))
     draining = asyncio.create_task(works.queue.drain())
     await works.settles()
     assert not draining.done()
@@ -303,21 +305,21 @@ def test_no_key_sleeps_past_an_instant_that_it_was_to_be_woken_at(alarms: list[t
         works.opens()
         woken: list[tuple[str, datetime]] = []
 
-        async def work(key: str) -> None:
-            woken.append((key, works.clock.now()))
+        async def work(key: ScheduleKey) -> None:
+            woken.append((key.uid, works.clock.now()))
 
         works.queue.work = work
         running = asyncio.create_task(works.queue.run())
         await works.settles()
         begun = works.clock.now()
-        for key, seconds in alarms:
-            works.queue.wake_at(key, at(f"10:00:{seconds:02}"))
+        for name, seconds in alarms:
+            works.queue.wake_at(key(name), at(f"10:00:{seconds:02}"))
         for _ in range(51):
             works.clock.passes(1)
             await works.settles()
         running.cancel()
-        for key in {key for key, _ in alarms}:
-            first = min(seconds for other, seconds in alarms if other == key)
-            assert min((when - begun).total_seconds() for other, when in woken if other == key) == first
+        for name in {name for name, _ in alarms}:
+            first = min(seconds for other, seconds in alarms if other == name)
+            assert min((when - begun).total_seconds() for other, when in woken if other == name) == first
 
     asyncio.run(check())

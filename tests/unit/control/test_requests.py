@@ -8,13 +8,14 @@ import pytest
 from sexton.control.cache import Cache
 from sexton.control.records import is_request
 from sexton.control.requests import Requests
+from sexton.control.schedule_key import ScheduleKey
 from sexton.deciding import Settings
 from sexton.kube.errors import Conflict, KubeError, Outage, Refused, StatusReport
 from sexton.kube.resources import RUNS, SCHEDULES
 from unit.control.api_server import ApiServer, Object
 from unit.control.clocks import StillClock
-from unit.control.objects import run_object, schedule_object
-from unit.deciding.views import NAMESPACE, UID, name_of
+from unit.control.objects import KEY, run_object, schedule_object
+from unit.deciding.views import NAMESPACE, name_of
 
 THE_REQUEST = ("scheduleruns", NAMESPACE, name_of("10:00"))
 
@@ -35,7 +36,7 @@ class Asked:
         self.clock = StillClock()
         self.server = ApiServer(self.clock)
         self.requests = Requests(self.server, clock=self.clock)
-        self.woken: list[str] = []
+        self.woken: list[ScheduleKey] = []
         self.cache = self.requests.cache = Cache(
             clock=self.clock,
             settings=Settings(),
@@ -81,14 +82,14 @@ async def test_a_schedule_that_has_not_been_seen_yet_is() -> None:
     asked.server.put(SCHEDULES, schedule_object())
     await asked.works()
     assert is_request(asked.server.objects[THE_REQUEST])
-    assert list(asked.cache.view(UID, clocks_agree=True).runs) == [name_of("10:00")]
-    assert UID in asked.woken
+    assert list(asked.cache.view(KEY, clocks_agree=True).runs) == [name_of("10:00")]
+    assert KEY in asked.woken
 
 
 async def test_a_request_whose_schedule_goes_is_answered() -> None:
     asked = Asked.once()
     asked.cache.schedule_seen(schedule_object())
-    asked.cache.schedule_gone(UID)
+    asked.cache.schedule_gone(KEY)
     await asked.works()
     assert asked.server.objects[THE_REQUEST]["status"]["reason"] == "ScheduleNotFound"
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sexton.control.storm import StormGate
 from sexton.deciding import Settings
 from unit.control.clocks import StillClock
+from unit.control.objects import key
 from unit.deciding.views import at, job
 
 MOST, TICK_SECONDS = 2, 10.0
@@ -29,14 +30,14 @@ class Night:
 
     def asks(self, uid: str) -> None:
         backlog = self.backlogs[uid]
-        self.gate.waits(uid, at(backlog[0]) if backlog else None)
+        self.gate.waits(key(uid), at(backlog[0]) if backlog else None)
 
     def goes_on(self, seconds: float, *, stuck: Iterable[str] = ()) -> None:
         """Let every Schedule start what it may, and time pass."""
         self.gate.give()
         for uid, backlog in self.backlogs.items():
-            if uid not in stuck and self.gate.may(uid) and backlog:
-                self.gate.starts(uid)
+            if uid not in stuck and self.gate.may(key(uid)) and backlog:
+                self.gate.starts(key(uid))
                 self.starts.append((self.clock.monotonic(), uid, backlog.pop(0)))
                 self.asks(uid)
         self.clock.passes(seconds)
@@ -59,7 +60,7 @@ def test_who_puts_a_start_on_record_before_it_asks_again_does_not_go_first_again
     for _ in range(3):
         night.goes_on(1.0)
         for uid in night.backlogs:
-            night.gate.waits(uid, None)
+            night.gate.waits(key(uid), None)
             night.asks(uid)
         night.clock.passes(TICK_SECONDS)
     assert night.order == ["a 02:00", "b 03:00", "a 02:01", "c 04:00", "b 03:01"]
@@ -86,10 +87,10 @@ def test_who_cannot_use_a_permit_does_not_keep_it() -> None:
 def test_who_has_nothing_more_to_start_gives_its_permit_back() -> None:
     night = Night({"a": ["01:00"], "b": ["02:00"], "c": ["03:00"]})
     night.gate.give()
-    assert [night.gate.may(uid) for uid in "abc"] == [True, True, False]
-    night.gate.waits("a", None)
+    assert [night.gate.may(key(uid)) for uid in "abc"] == [True, True, False]
+    night.gate.waits(key("a"), None)
     night.gate.give()
-    assert [night.gate.may(uid) for uid in "abc"] == [False, True, True]
+    assert [night.gate.may(key(uid)) for uid in "abc"] == [False, True, True]
 
 
 @pytest.mark.parametrize(
@@ -99,16 +100,16 @@ def test_what_a_process_before_has_started_counts(created: str, left: int) -> No
     night = Night({uid: ["09:00"] for uid in "abc"})
     night.gate.started_before(job("09:00", created=created))
     night.gate.give()
-    assert sum(night.gate.may(uid) for uid in "abc") == left
+    assert sum(night.gate.may(key(uid)) for uid in "abc") == left
 
 
 def test_a_start_that_was_refused_does_not_count() -> None:
     night = Night({uid: ["09:00"] for uid in "abc"})
-    night.gate.starts("a")
-    night.gate.refused("a")
-    night.gate.waits("a", None)
+    night.gate.starts(key("a"))
+    night.gate.refused(key("a"))
+    night.gate.waits(key("a"), None)
     night.gate.give()
-    assert [night.gate.may(uid) for uid in "abc"] == [False, True, True]
+    assert [night.gate.may(key(uid)) for uid in "abc"] == [False, True, True]
 
 
 @given(

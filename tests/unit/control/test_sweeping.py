@@ -6,8 +6,8 @@ from sexton.deciding import Settings
 from sexton.kube.resources import SCHEDULES
 from unit.control.api_server import ApiServer
 from unit.control.clocks import StillClock
-from unit.control.objects import schedule_object
-from unit.deciding.views import NAMESPACE, UID
+from unit.control.objects import KEY, key, schedule_object
+from unit.deciding.views import NAMESPACE
 
 
 def parts() -> tuple[ApiServer, Cache]:
@@ -18,7 +18,7 @@ async def test_a_schedule_whose_event_was_lost_is_found() -> None:
     server, cache = parts()
     server.put(SCHEDULES, schedule_object())
     await _sweep(cache, server, namespace=None)
-    assert list(cache) == [UID]
+    assert list(cache) == [KEY]
 
 
 async def test_one_that_is_gone_goes() -> None:
@@ -35,13 +35,13 @@ async def test_a_namesake_with_another_uid_is_another() -> None:
     again["metadata"]["uid"] = "another"
     server.put(SCHEDULES, again)
     await _sweep(cache, server, namespace=None)
-    assert list(cache) == ["another"]
+    assert list(cache) == [key("another")]
 
 
 async def test_a_list_of_one_namespace_says_nothing_of_another() -> None:
     server, cache = parts()
     cache.schedule_seen(schedule_object())
     await _sweep(cache, server, namespace="somewhere-else")
-    assert list(cache) == [UID]
+    assert list(cache) == [KEY]
     await _sweep(cache, server, namespace=NAMESPACE)
     assert list(cache) == []

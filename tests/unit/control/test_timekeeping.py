@@ -5,13 +5,13 @@ from datetime import timedelta
 
 from sexton.control.cache import Cache
 from sexton.control.queue import WorkQueue
+from sexton.control.schedule_key import ScheduleKey
 from sexton.control.timekeeping import keep_time
 from sexton.deciding import Settings
 from sexton.kube.errors import Outage
 from unit.control.api_server import ApiServer
 from unit.control.clocks import StillClock
-from unit.control.objects import schedule_object
-from unit.deciding.views import UID
+from unit.control.objects import KEY, schedule_object
 
 
 class Server(ApiServer):
@@ -37,10 +37,10 @@ class Kept:
     def __init__(self) -> None:
         self.clock = StillClock()
         self.server = Server(self.clock)
-        self.woken: list[str] = []
+        self.woken: list[ScheduleKey] = []
         queue = WorkQueue(clock=self.clock, workers=1)
 
-        async def work(key: str) -> None:
+        async def work(key: ScheduleKey) -> None:
             self.woken.append(key)
 
         queue.work = work
@@ -79,9 +79,9 @@ async def test_it_wakes_everybody_when_the_clocks_agree_again() -> None:
     kept.clock.steps(-7200)
     kept.server.ahead = timedelta()
     await kept.looks()
-    assert kept.woken == [UID]
+    assert kept.woken == [KEY]
     await kept.looks()
-    assert kept.woken == [UID]
+    assert kept.woken == [KEY]
 
 
 async def test_a_server_that_does_not_answer_is_asked_again() -> None:
