@@ -245,7 +245,7 @@ class Cache:
         entry = self._entries.get(key)
         if entry is None:
             return False
-        run = self.run(key, job.run)
+        run = self.record_of(key, job)
         return not passed(entry.schedule.status, job) if run is None else not run.phase.ended
 
     def _forget_departed(self, key: ScheduleKey) -> None:
@@ -279,7 +279,7 @@ class Cache:
             (job, job.end)
             for job in self._jobs.get(key, {}).values()
             if job.end is not None and not job.end.succeeded and not job.explained
-            if (run := self.run(key, job.run)) is not None and not run.phase.ended
+            if (run := self.record_of(key, job)) is not None and not run.phase.ended
         ]
 
     def explained(self, key: ScheduleKey, name: str, end: JobEnd) -> None:
@@ -365,18 +365,18 @@ class Cache:
         if entry.history is not None:
             entry.history[run.name] = EndedRecord.of(run)
 
-    def history_loaded(self, key: ScheduleKey, objects: Iterable[Object]) -> None:
-        """Take in a complete list of a Schedule's records."""
+    def ended_record(self, obj: Object) -> Iterator[EndedRecord]:
+        """Yield what pruning needs to know of a record, if it has ended and can be read; else it stays."""
+        with suppress(Unreadable):
+            run = read_run(obj, clock=self._clock)
+            if _is_history(run):
+                yield EndedRecord.of(run)
+
+    def history_loaded(self, key: ScheduleKey, records: Iterable[EndedRecord]) -> None:
+        """Take in all of a Schedule's records that have ended."""
         entry = self._entries.get(key)
-        if entry is None:
-            return
-        entry.history, entry.history_wanted = {}, False
-        for obj in objects:
-            if owner_of(obj) == key and not is_on_its_way_out(obj):
-                with suppress(Unreadable):  # its end can't be told, so it stays
-                    run = read_run(obj, clock=self._clock)
-                    if _is_history(run):
-                        entry.history[run.name] = EndedRecord.of(run)
+        if entry is not None:
+            entry.history, entry.history_wanted = {record.name: record for record in records}, False
 
     def record_deleted(self, key: ScheduleKey, name: str) -> None:
         """Take in that we have deleted an ended record."""
@@ -411,6 +411,14 @@ class Cache:
         if run is not None or entry is None:
             return run
         return self.asked.get(entry.schedule.identity, name)
+
+    def record_of(self, key: ScheduleKey, job: JobView) -> RunView | None:
+        """Return the known record of a Job: the one that it names, unless that is another's, or one that stands in."""
+        run = self.run(key, job.run)
+        if run is not None and run.job_name == job.name:
+            return run
+        known = self._runs.get(key, {}).values()
+        return next((each for each in known if each.stands_in and each.job_name == job.name), None)
 
 
 def _is_history(run: RunView) -> bool:

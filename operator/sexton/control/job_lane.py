@@ -22,7 +22,7 @@ from sexton.deciding.steps import DeleteJob, StartJob
 from sexton.kube.client import KubeClient
 from sexton.kube.clock import Clock
 from sexton.kube.errors import AlreadyExists, Conflict, KubeError, NotFound, Outage, QuotaExceeded, Refused
-from sexton.kube.resources import JOBS, RUNS
+from sexton.kube.resources import JOBS
 
 log = logging.getLogger(__name__)
 
@@ -112,12 +112,8 @@ class JobLane:
         """Delete a Job; of one that lives the record is looked for once more."""
         key, namespace, name = entry.schedule.key, entry.schedule.namespace, step.job.name
         if step.orphan:
-            live = await self._look.read(RUNS, namespace, step.job.run)
-            if live is not None:
-                self._cache.run_seen(live)
-            run = self._cache.run(key, step.job.run) if live is not None else None
-            ours = run is not None and run.job_name == name
-            if run is not None and ours and (not run.phase.ended or run.window is not None):
+            run = await self._look.find_record(entry, step.job)
+            if run is not None and (not run.phase.ended or run.window is not None):
                 return
             log.info(
                 "deleting a job whose record is gone",

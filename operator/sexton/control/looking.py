@@ -4,6 +4,7 @@ What they find goes into the cache, and where it differs from what was decided u
 """
 
 import time
+from collections.abc import AsyncIterator
 from typing import Any
 
 from sexton.api.run import Phase
@@ -11,8 +12,9 @@ from sexton.api.schedule_status import ScheduleStatus
 from sexton.control.cache import Cache
 from sexton.control.entry import Entry
 from sexton.control.failures import explained
+from sexton.control.records import is_on_its_way_out, stands_in_for
 from sexton.control.schedule_key import ScheduleKey, owner_of
-from sexton.deciding import RunView
+from sexton.deciding import JobView, RunView
 from sexton.kube.client import KubeClient
 from sexton.kube.errors import NotFound
 from sexton.kube.resources import JOBS, RUNS, SCHEDULES, Resource
@@ -67,14 +69,36 @@ class Looker:
                 key, job.name, await explained(self._client, entry.schedule.namespace, job, end)
             )
 
-    async def load_history(self, entry: Entry) -> None:
-        """List the records of a Schedule, once in this process, when the first of them may have to go."""
+    async def records_of(self, entry: Entry) -> AsyncIterator[Object]:
+        """Yield the records of a Schedule, as they are now; those that somebody has deleted are not among them."""
         schedule = entry.schedule
         query = {"fieldSelector": f"spec.scheduleName={schedule.name}"}
-        found: list[Object] = []
         async for page in self._client.list_pages(RUNS, namespace=schedule.namespace, query=query):
-            found += page.get("items", ())
-        self._cache.history_loaded(schedule.key, found)
+            for obj in page.get("items", ()):
+                if owner_of(obj) == schedule.key and not is_on_its_way_out(obj):
+                    yield obj
+
+    async def load_history(self, entry: Entry) -> None:
+        """List the records of a Schedule, once in this process, when the first of them may have to go."""
+        key = entry.schedule.key
+        found = [record async for obj in self.records_of(entry) for record in self._cache.ended_record(obj)]
+        self._cache.history_loaded(key, found)
+
+    async def find_stand_in(self, entry: Entry, name: str) -> RunView | None:
+        """Look for the record that is stored in place of one whose name is taken, and put it into the cache."""
+        async for obj in self.records_of(entry):
+            if stands_in_for(obj, name):
+                return self._cache.run_seen(obj)
+        return None
+
+    async def find_record(self, entry: Entry, job: JobView) -> RunView | None:
+        """Look for the record of a Job, under its own name and, where somebody has taken that, under another."""
+        live = await self.read(RUNS, entry.schedule.namespace, job.run)
+        if live is None:
+            return None
+        self._cache.run_seen(live)
+        known = self._cache.record_of(entry.schedule.key, job)
+        return known or await self.find_stand_in(entry, job.name)
 
     async def has_a_record(self, entry: Entry, name: str) -> bool:
         """Look whether what seems to have been missed has been served: somebody may have cleared the cursor.
@@ -82,10 +106,12 @@ class Looker:
         What is on time needs no look, since its Job is kept for longer than that.
         """
         live = await self.read(RUNS, entry.schedule.namespace, name)
-        if live is None or owner_of(live) != entry.schedule.key:
+        if live is None:
             return False
         run = self._cache.run_seen(live)
-        return run is not None and run.job_name == name
+        if owner_of(live) == entry.schedule.key and run is not None and run.job_name == name:
+            return True
+        return await self.find_stand_in(entry, name) is not None
 
     async def is_a_dead_letter(self, entry: Entry, name: str) -> bool:
         """Read a record live that somebody wants to have redriven, before it is said to be no dead letter."""

@@ -139,7 +139,7 @@ class Reconciler:
             left = min(entry.doubtful.values()) - time.monotonic()
             self._queue.wake_after(entry.schedule.key, timedelta(seconds=max(0.0, left)))
         if not entry.probed:
-            await probe(self._client, self._cache, entry, now=self._clock.now())
+            await probe(self._executor.look, self._cache, entry, clock=self._clock)
             entry.probed = True
         await self._executor.look.find_missing_jobs(entry)
         await self._executor.look.explain_failures(entry)

@@ -5,6 +5,7 @@ and lets the decision be taken anew.
 """
 
 import logging
+import secrets
 import time
 from contextlib import suppress
 from typing import Any
@@ -28,6 +29,7 @@ from sexton.control.records import (
     pending_record,
     redriven_record,
     running_record,
+    standing_in,
     superseded_record,
     waiting_record,
     waiting_request,
@@ -35,6 +37,7 @@ from sexton.control.records import (
 )
 from sexton.control.schedule_key import owner_of
 from sexton.deciding import Origin, RunView
+from sexton.deciding.announcing import record_renamed
 from sexton.deciding.redriving import NOT_A_DEAD_LETTER
 from sexton.deciding.steps import (
     ClearDeadLetter,
@@ -64,6 +67,9 @@ from sexton.kube.resources import RUNS
 log = logging.getLogger(__name__)
 
 Object = dict[str, Any]
+
+RANDOM_BYTES = 4
+"""In the name of a record whose own is taken: too many for anybody to take them all."""
 
 Change = (
     RecordJob
@@ -164,22 +170,38 @@ class RecordLane:
             live = await self._look.read(RUNS, schedule.namespace, name)
             if live is None:
                 raise Outage(f"run {name} existed and is gone again: {error}") from error
-            if owner_of(live) != schedule.key:
-                raise self._record_refused(entry, name, whose(live)) from error
-            if is_on_its_way_out(live):
-                why = f"ScheduleRun {name} exists, and waits for its finalizers to be deleted"
-                raise self._record_refused(entry, name, why) from error
-            run = self._cache.run_seen(live)
-            if run is not None and run.job_name != name:
-                taken = f"ScheduleRun {name} is a run that somebody has asked for under the name of this one: delete it"
-                raise self._record_refused(entry, name, taken) from error
-            entry.record_refused = None
-            return False
+            if self._is_that_record(entry, live):
+                entry.record_refused = None
+                return False
+            return await self._store_under_another_name(entry, body, instead_of=live)
         except (Refused, QuotaExceeded, NamespaceTerminating) as error:
             raise self._record_refused(entry, name, str(error)) from error
         entry.record_refused = None
         self._cache.run_seen(stored)
         return True
+
+    def _is_that_record(self, entry: Entry, live: Object) -> bool:
+        """Tell whether what has the name of a record is that record; then what it says is what happened."""
+        run = self._cache.run_seen(live)
+        if owner_of(live) != entry.schedule.key or is_on_its_way_out(live):
+            return False
+        return run is not None and run.job_name == run.name
+
+    async def _store_under_another_name(self, entry: Entry, body: Object, *, instead_of: Object) -> bool:
+        """Store a record whose name somebody has taken under one that nobody can have foreseen.
+
+        One that was stored so before, by a process that died before it knew, is the record.
+        """
+        schedule, name = entry.schedule, body["metadata"]["name"]
+        if await self._look.find_stand_in(entry, name) is not None:
+            entry.record_refused = None
+            return False
+        stand_in = f"{name}-{secrets.token_hex(RANDOM_BYTES)}"
+        stored = await self._create_record(entry, standing_in(body, name=stand_in))
+        if stored:
+            taken_by = _who_took_it(instead_of)
+            self._events.tell(schedule, record_renamed(name, stand_in=stand_in, taken_by=taken_by))
+        return stored
 
     def _all_answered(self, entry: Entry, *, but: str) -> None:
         """Raise while a record may have been stored that says of an occurrence what a window is about to say too."""
@@ -275,3 +297,13 @@ class RecordLane:
         self._cache.record_deleted(entry.schedule.key, step.record.name)
         if step.announcement is not None:
             self._events.tell(entry.schedule, step.announcement)
+
+
+def _who_took_it(live: Object) -> str:
+    """Say what has the name of a record."""
+    name = live["metadata"]["name"]
+    if is_on_its_way_out(live):
+        return f"ScheduleRun {name} waits for its finalizers to be deleted"
+    if is_request(live) or not live["metadata"].get("ownerReferences"):
+        return f"ScheduleRun {name} is one that somebody has created: delete it if nobody needs it"
+    return whose(live)

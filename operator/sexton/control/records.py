@@ -112,7 +112,14 @@ def adopting(body: Object, live: Object, origin: Origin, *, schedule: str, uid: 
     others = [each for each in live["metadata"].get("ownerReferences", ()) if each.get("uid") != uid]
     owners = [{**each, "controller": False} for each in others]
     # A copy of another record may bring these along, and they would be believed.
-    unknown = dict.fromkeys((meta.DELIVERY_ID_ANNOTATION, meta.REDRIVE_OF_ANNOTATION, meta.QUEUED_ANNOTATION))
+    unknown = dict.fromkeys(
+        (
+            meta.DELIVERY_ID_ANNOTATION,
+            meta.REDRIVE_OF_ANNOTATION,
+            meta.QUEUED_ANNOTATION,
+            meta.RECORD_OF_ANNOTATION,
+        )
+    )
     return body | {
         "metadata": {
             "resourceVersion": live["metadata"]["resourceVersion"],
@@ -121,6 +128,19 @@ def adopting(body: Object, live: Object, origin: Origin, *, schedule: str, uid: 
             "ownerReferences": [*owners, owner_reference(name=schedule, uid=uid)],
         }
     }
+
+
+def standing_in(record: Object, *, name: str) -> Object:
+    """Return a record under another name, since its own is taken; it says which that is."""
+    metadata = record["metadata"]
+    annotations = metadata["annotations"] | {meta.RECORD_OF_ANNOTATION: metadata["name"]}
+    return record | {"metadata": metadata | {"name": name, "annotations": annotations}}
+
+
+def stands_in_for(obj: Object, name: str) -> bool:
+    """Tell whether a record is there in place of another, whose name was taken."""
+    annotations = obj["metadata"].get("annotations") or {}
+    return not is_request(obj) and annotations.get(meta.RECORD_OF_ANNOTATION) == name
 
 
 def unclaimed_request(request: Object, *, reason: str, message: str, now: datetime) -> Object:
@@ -256,7 +276,7 @@ def read_run(obj: Object, *, clock: Clock) -> RunView:
         job_name=(
             manual_run_name(schedule=spec.schedule_name, record_uid=metadata["uid"], attempt=1)
             if is_first_of_request
-            else metadata["name"]
+            else annotations.get(meta.RECORD_OF_ANNOTATION) or metadata["name"]
         ),
         uid=metadata["uid"],
         resource_version=int(metadata["resourceVersion"]),

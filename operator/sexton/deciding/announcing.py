@@ -99,6 +99,15 @@ def cancelled(job: JobView) -> Announcement:
     return _normal("RunCancelled", f"run {job.run} is cancelled, {why}", key=job.run)
 
 
+def record_renamed(name: str, *, stand_in: str, taken_by: str) -> Announcement:
+    """Announce that a record has another name than it would have, since that is taken."""
+    return _warning(
+        "NameTaken",
+        f"the record {name} is stored as {stand_in}, since its name is taken: {taken_by}; nothing waits for that",
+        key=name,
+    )
+
+
 def cannot_start_yet(step: StartJob, *, reason: str, message: str) -> Announcement:
     """Announce that a run can't start for now: a quota is full, or the API server has a fault."""
     when = format_instant(step.origin.scheduled_time)

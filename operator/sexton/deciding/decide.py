@@ -124,7 +124,7 @@ def _ends(view: View, ends: list[Ended]) -> Iterator[EndRun | SupersedeRun | Cle
             yield ClearDeadLetter(run=dead, by=each.run.name, announcement=said)
         # A successor that has ended would no longer show that its predecessor was followed, nor one that has succeeded
         # that there are dead letters to clear.
-        if not cleared and each.run.name not in waits:
+        if not cleared and each.run.job_name not in waits:
             yield EndRun(
                 run=each.run,
                 phase=each.phase,

@@ -64,7 +64,8 @@ def in_flight(view: View, *, now: datetime) -> list[str]:
     }
     for job in view.jobs.values():
         if job.end is None:
-            started.setdefault(job.run, job.created_at)
+            record = view.run_of(job)
+            started.setdefault(record.name if record is not None else job.run, job.created_at)
     return sorted(started, key=lambda name: (started[name], name))
 
 

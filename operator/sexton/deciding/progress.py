@@ -11,7 +11,7 @@ from sexton.api.run import Phase
 from sexton.api.schedule_status import ScheduleStatus
 from sexton.deciding.naming import run_name
 from sexton.deciding.retrying import is_retry_of_ours
-from sexton.deciding.view import JobView, Origin, RunView, View
+from sexton.deciding.view import INVALID_REQUEST, JobView, Origin, RunView, View
 
 
 def floor(view: View) -> datetime:
@@ -41,9 +41,17 @@ def tail(view: View, *, now: datetime) -> list[RunView]:
             and run.phase is not Phase.REQUESTED
             and credible(view, run.last_instant, now=now)
             and (stored is None or run.last_instant > stored)
-            and _is_named_for(view, run.name, run.origin)
+            and _is_named_for(view, run.job_name, run.origin)
         ),
         key=lambda run: run.last_instant,
+    )
+
+
+def claims_an_occurrence(view: View, run: RunView, *, now: datetime) -> bool:
+    """Tell whether a record stands for an occurrence of this Schedule: no retry, and no person's request."""
+    named = run.scheduled and run.reason != INVALID_REQUEST and run.phase is not Phase.REQUESTED
+    return (
+        named and credible(view, run.last_instant, now=now) and _is_named_for(view, run.job_name, run.origin)
     )
 
 

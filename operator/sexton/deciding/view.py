@@ -107,6 +107,12 @@ class RunView:
     redriven_by: str | None = None
 
     @property
+    def stands_in(self) -> bool:
+        """Whether it has another name than its Job, since somebody had taken that for a record of their own."""
+        by_a_person = self.origin.manual and self.origin.attempt == 1
+        return self.name != self.job_name and not by_a_person
+
+    @property
     def last_instant(self) -> datetime:
         """The newest occurrence that the record accounts for."""
         return self.window.last if self.window else self.origin.scheduled_time
@@ -212,6 +218,12 @@ class View:
     rivals: int = 0
     """How many other Schedules wait to start one late."""
     settings: Settings = field(default_factory=Settings)
+    _stand_ins: Mapping[str, RunView] = field(init=False, repr=False, compare=False)
+    """The records that stand in for others whose names are taken, by the names that these would have."""
+
+    def __post_init__(self) -> None:
+        stand_ins = {run.job_name: run for run in self.runs.values() if run.stands_in}
+        object.__setattr__(self, "_stand_ins", stand_ins)
 
     @property
     def certain(self) -> bool:
@@ -228,12 +240,12 @@ class View:
         A record that has only the name which the Job's would have is not it: people name their requests as they like.
         """
         run = self.runs.get(job.run)
-        return run if run is not None and run.job_name == job.name else None
+        return run if run is not None and run.job_name == job.name else self._stand_ins.get(job.name)
 
     def has_record(self, name: str) -> bool:
-        """Tell whether an attempt has a record: both have the name that its Job has, or would have."""
+        """Tell whether an attempt has a record: it has the name that its Job has, or would have, or stands in."""
         run = self.runs.get(name)
-        return run is not None and run.job_name == name
+        return (run is not None and run.job_name == name) or name in self._stand_ins
 
     @property
     def suspended(self) -> bool:

@@ -569,14 +569,14 @@ async def test_a_takeover_looks_for_records_by_name_until_one_is_not_there() -> 
     window = run_object("10:15", phase="Missed")
     window["status"]["window"] = {"count": 2, "first": "2026-03-02T10:15:00Z", "last": "2026-03-02T10:20:00Z"}
     operator.server.put(RUNS, window)
-    await probe(operator.server, operator.cache, operator.entry, now=operator.clock.now())
+    await probe(operator.executor.look, operator.cache, operator.entry, clock=operator.clock)
     assert set(operator.view.runs) == {name_of(each) for each in ("10:05", "10:10", "10:15")}
     assert operator.server.requests[-1] == ("get", "scheduleruns", name_of("10:25"))
 
 
 async def test_a_takeover_of_an_idle_schedule_reads_nothing() -> None:
     operator = Operator(now="10:03")
-    await probe(operator.server, operator.cache, operator.entry, now=operator.clock.now())
+    await probe(operator.executor.look, operator.cache, operator.entry, clock=operator.clock)
     assert operator.server.requests == []
 
 
@@ -590,7 +590,7 @@ async def test_a_takeover_sees_what_a_clock_that_was_ahead_has_recorded() -> Non
         "last": "2026-03-02T10:05:00Z",
     }
     operator.server.put(RUNS, skipped)
-    await probe(operator.server, operator.cache, operator.entry, now=operator.clock.now())
+    await probe(operator.executor.look, operator.cache, operator.entry, clock=operator.clock)
     assert set(operator.view.runs) == {NAME_OF_IT}
 
 

@@ -11,9 +11,9 @@ from sexton.control.records import is_request
 from sexton.deciding.naming import manual_run_name
 from sexton.kube.resources import JOBS, RUNS
 from unit.control.api_server import Object
-from unit.control.objects import KEY, job_object
+from unit.control.objects import job_object
 from unit.control.test_executing import NAME_OF_IT, NO, Operator
-from unit.deciding.views import NAME, at, name_of, origin_of
+from unit.deciding.views import NAME, at, origin_of
 
 UID_OF_IT = "uid-of-a-request"
 
@@ -64,53 +64,6 @@ async def test_a_request_that_was_refused_is_history_whatever_time_it_names() ->
     operator.clock.passes(29.0 + 600.0)
     await operator.comes_to_rest()
     assert "by-hand" not in operator.names(RUNS)
-
-
-@pytest.mark.parametrize("early", [False, True], ids=["still a request", "answered before"])
-@pytest.mark.parametrize("now", ["10:05:00.25", "10:07"], ids=["on time", "caught up"])
-async def test_a_request_with_the_name_of_an_occurrence_is_not_its_record(early: bool, now: str) -> None:
-    """A run without a record must be seen: it would be taken for cancelled when the cursor has passed it."""
-    operator = Operator(now="10:04:30", catchUp="All", concurrencyPolicy="Allow")
-    asked = operator.server.put(RUNS, request(NAME_OF_IT))
-    if early:
-        operator.cache.run_seen(asked)
-        await operator.comes_to_rest()
-    operator.clock.passes((at(now) - at("10:04:30")).total_seconds())
-    for _ in range(3):
-        operator.reconciler._status_written.clear()
-        await operator.reconciles()
-    assert NAME_OF_IT in operator.names(JOBS)
-    ready = next(each for each in operator.status["conditions"] if each["type"] == "Ready")
-    assert (ready["status"], ready["reason"]) == ("False", "RecordRefused")
-    assert NAME_OF_IT in ready["message"]
-    assert operator.status["lastHandledTime"] == "2026-03-02T10:00:00Z"
-    del operator.server.objects[RUNS.plural, "reports", NAME_OF_IT]
-    operator.cache.run_gone(KEY, NAME_OF_IT)
-    await operator.comes_to_rest()
-    assert operator.stored(RUNS, NAME_OF_IT)["status"]["phase"] == "Running"
-    assert operator.status["lastHandledTime"] == "2026-03-02T10:05:00Z"
-
-
-async def test_a_request_with_the_name_of_the_next_attempt_is_not_that() -> None:
-    """The name is easy to guess: that of the failed attempt, with another number."""
-    operator = Operator(now="10:05:00.25", concurrencyPolicy="Allow", retry={"initialDelay": "10s"})
-    await operator.comes_to_rest()
-    operator.clock.passes(5.0)
-    asked = operator.server.put(RUNS, request(name_of("10:05", attempt=2), created="10:05:04"))
-    operator.cache.run_seen(asked)
-    ended = job_object("10:05", version=900, uid="failed", ended="10:05:05", succeeded=False)
-    ended["metadata"]["uid"] = operator.stored(JOBS, NAME_OF_IT)["metadata"]["uid"]
-    operator.cache.job_seen(operator.server.put(JOBS, ended))
-    await operator.comes_to_rest()
-    assert operator.stored(RUNS, NAME_OF_IT)["status"]["phase"] == "AwaitingRetry"
-    operator.clock.passes(11.0)
-    for _ in range(3):
-        operator.reconciler._status_written.clear()
-        await operator.reconciles()
-    assert name_of("10:05", attempt=2) in operator.names(JOBS)
-    assert operator.stored(RUNS, NAME_OF_IT)["status"]["phase"] == "AwaitingRetry"
-    ready = next(each for each in operator.status["conditions"] if each["type"] == "Ready")
-    assert (ready["status"], ready["reason"]) == ("False", "RecordRefused")
 
 
 async def test_a_request_that_may_not_be_changed_stops_the_schedule_and_says_so() -> None:
