@@ -3,6 +3,7 @@
 A record is written whole, outcome included, in one write: it has no status subresource.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -139,8 +140,9 @@ def standing_in(record: Object, *, name: str) -> Object:
 
 def stands_in_for(obj: Object, name: str) -> bool:
     """Tell whether a record is there in place of another, whose name was taken."""
-    annotations = obj["metadata"].get("annotations") or {}
-    return not is_request(obj) and annotations.get(meta.RECORD_OF_ANNOTATION) == name
+    metadata = obj["metadata"]
+    own_name = _own_name(metadata["name"], metadata.get("annotations") or {})
+    return not is_request(obj) and own_name == name != metadata["name"]
 
 
 def unclaimed_request(request: Object, *, reason: str, message: str, now: datetime) -> Object:
@@ -276,7 +278,7 @@ def read_run(obj: Object, *, clock: Clock) -> RunView:
         job_name=(
             manual_run_name(schedule=spec.schedule_name, record_uid=metadata["uid"], attempt=1)
             if is_first_of_request
-            else annotations.get(meta.RECORD_OF_ANNOTATION) or metadata["name"]
+            else _own_name(metadata["name"], annotations)
         ),
         uid=metadata["uid"],
         resource_version=int(metadata["resourceVersion"]),
@@ -305,6 +307,13 @@ def read_run(obj: Object, *, clock: Clock) -> RunView:
         waiting_since=status.waiting_since,
         redriven_by=status.redriven_by,
     )
+
+
+def _own_name(name: str, annotations: Mapping[str, str]) -> str:
+    """Return the name that a record has, or would have if somebody else had not taken it."""
+    would_be = annotations.get(meta.RECORD_OF_ANNOTATION)
+    # What stands in has that name with an ending; whatever else the annotation says is not ours.
+    return would_be if would_be and name.startswith(f"{would_be}-") else name
 
 
 def _spec_of(obj: Object, *, asked: bool) -> tuple[ScheduleRunSpec, str]:

@@ -7,9 +7,11 @@ import pytest
 
 from sexton.api import meta
 from sexton.control.observing import OPEN_RUNS
+from sexton.control.records import read_run
 from sexton.kube.errors import Outage
 from sexton.kube.resources import JOBS, RUNS, SCHEDULES
 from unit.control.api_server import Object
+from unit.control.clocks import StillClock
 from unit.control.objects import job_object, run_object
 from unit.control.store import Selection
 from unit.control.test_executing import NAME_OF_IT, Operator
@@ -237,3 +239,10 @@ async def test_what_a_request_says_of_another_record_is_not_believed() -> None:
     await operator.comes_to_rest()
     assert stand_ins(operator) == []
     assert operator.stored(RUNS, NAME_OF_IT)["status"]["phase"] == "Running"
+
+
+@pytest.mark.parametrize("says", ["", "..", "another", f"{NAME_OF_IT}", "a" * 10_000])
+async def test_a_record_that_says_of_itself_what_it_can_not_be_has_its_own_name(says: str) -> None:
+    run = run_object("10:05")
+    run["metadata"]["annotations"][meta.RECORD_OF_ANNOTATION] = says
+    assert read_run(run, clock=StillClock()).job_name == NAME_OF_IT
