@@ -34,6 +34,10 @@ class Outage(KubeError):
         """Whether it is the server that says what is wrong, such as a webhook that it can't reach."""
 
 
+class Undecodable(Outage):
+    """What came is not what an API server says: a proxy's page, half of an answer, nothing at all."""
+
+
 @dataclass(frozen=True, slots=True)
 class StatusReport:
     """The parts of a Kubernetes ``Status`` answer that we read."""
