@@ -179,6 +179,9 @@ class _ScheduleSink:
         else:
             take_in_listed(self._cache.unread(obj), cache=self._cache, queue=self._queue)
 
+    def unreadable(self, obj: Object, error: Exception) -> None:
+        raise AssertionError(f"{obj} can't be read") from error
+
     def vanished(self, obj: Object) -> None:
         self._cache.schedule_gone(key_of(obj))
 

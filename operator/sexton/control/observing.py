@@ -11,6 +11,7 @@ from typing import Any
 
 from sexton.api import meta
 from sexton.api.run import Phase
+from sexton.control.aside import Aside
 from sexton.control.cache import Cache
 from sexton.control.records import request_identity
 from sexton.control.schedule_key import ScheduleKey, owner_of
@@ -28,13 +29,17 @@ DONE = [phase for phase in Phase if phase.ended and phase is not Phase.DEAD_LETT
 OPEN_RUNS = {"fieldSelector": ",".join(f"status.phase!={phase}" for phase in DONE)}
 """Dead letters too: they are counted, and somebody may delete them."""
 
+FIRST_RETRY_SECONDS = 1.0
+LAST_RETRY_SECONDS = 5.0
+
 
 class Confirmer:
     """Reads what seems to be gone, until the API server has said whether it is."""
 
-    def __init__(self, client: KubeClient, resource: Resource) -> None:
+    def __init__(self, client: KubeClient, resource: Resource, *, aside: Aside) -> None:
         self._client = client
         self._resource = resource
+        self._aside = aside
         self._asked: dict[Identity, asyncio.Task[None]] = {}
 
     def confirm(self, identity: Identity, *, seen: Any, gone: Any) -> None:  # noqa: ANN401 - two callbacks
@@ -46,16 +51,23 @@ class Confirmer:
 
     async def _confirm(self, identity: Identity, *, seen: Any, gone: Any) -> None:  # noqa: ANN401
         namespace, name = identity
+        pause = FIRST_RETRY_SECONDS
         while True:
             try:
-                seen(await self._client.get(self._resource, namespace, name))
+                obj = await self._client.get(self._resource, namespace, name)
             except NotFound:
                 gone()
+                return
             except KubeError as error:
                 log.warning("cannot tell whether %s %s/%s is gone: %s", self._resource.kind, *identity, error)
-                await asyncio.sleep(1.0)
-                continue
-            return
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, LAST_RETRY_SECONDS)
+            else:
+                break
+        try:
+            seen(obj)
+        except Exception as error:  # noqa: BLE001 - whatever somebody has written there
+            self._aside.put(obj, error)
 
 
 class JobsObserver:
@@ -64,7 +76,8 @@ class JobsObserver:
     def __init__(self, client: KubeClient, cache: Cache, *, namespace: str | None) -> None:
         self._cache = cache
         self._namespace = namespace
-        self._confirmer = Confirmer(client, JOBS)
+        self._aside = Aside(JOBS)
+        self._confirmer = Confirmer(client, JOBS, aside=self._aside)
 
     def seen(self, obj: Object) -> None:
         """Take in a Job."""
@@ -77,6 +90,10 @@ class JobsObserver:
             self._cache.job_seen(obj)
             self._cache.vanished(obj)
             self._missing(key, obj["metadata"]["name"])
+
+    def unreadable(self, obj: Object, error: Exception) -> None:
+        """Set a Job aside that can't be read."""
+        self._aside.put(obj, error)
 
     def listed(self, present: set[Identity], *, resource_version: int) -> None:
         """Look after the Jobs that a complete list lacks."""
@@ -104,7 +121,8 @@ class RunsObserver:
     def __init__(self, client: KubeClient, cache: Cache, *, namespace: str | None) -> None:
         self._cache = cache
         self._namespace = namespace
-        self._confirmer = Confirmer(client, RUNS)
+        self._aside = Aside(RUNS)
+        self._confirmer = Confirmer(client, RUNS, aside=self._aside)
 
     def seen(self, obj: Object) -> None:
         """Take in an open record, or a request."""
@@ -127,6 +145,10 @@ class RunsObserver:
             seen=self._cache.run_seen,
             gone=lambda: self._cache.asked.gone(schedule, name),
         )
+
+    def unreadable(self, obj: Object, error: Exception) -> None:
+        """Set a record aside that can't be read."""
+        self._aside.put(obj, error)
 
     def listed(self, present: set[Identity], *, resource_version: int) -> None:
         """Look after the open records that a complete list lacks."""

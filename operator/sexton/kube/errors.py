@@ -38,6 +38,10 @@ class Undecodable(Outage):
     """What came is not what an API server says: a proxy's page, half of an answer, nothing at all."""
 
 
+class TooLarge(Outage):
+    """What came is larger than any answer that we read."""
+
+
 @dataclass(frozen=True, slots=True)
 class StatusReport:
     """The parts of a Kubernetes ``Status`` answer that we read."""

@@ -11,9 +11,9 @@ from collections.abc import Callable
 class Progress:
     """The last sign of life of one part, and what it has failed of since."""
 
-    def __init__(self, *, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._monotonic = monotonic
-        self._alive_at = monotonic()
+    def __init__(self, *, monotonic: Callable[[], float] | None = None) -> None:
+        self._monotonic = monotonic or time.monotonic
+        self._alive_at = self._monotonic()
         self._broken_at: float | None = None
         self._why: str | None = None
 

@@ -3,6 +3,8 @@
 The first list is read from the server's storage and not from its cache, since a new leader must see all that the old
 one wrote. A watch that breaks is taken up where it stopped, with a capped backoff; one whose place the server has
 forgotten (410), and every one after a few minutes, is replaced by a new list: a lost event delays, never loses.
+
+Whatever comes or does not come, this goes on, and `Progress` tells how well.
 """
 
 import asyncio
@@ -12,8 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from sexton.kube.answers import error_of_event
 from sexton.kube.client import KubeClient
-from sexton.kube.errors import Gone, KubeError, Refused, StatusReport, answer
+from sexton.kube.errors import Gone, KubeError, Outage, Refused
+from sexton.kube.progress import Progress
 from sexton.kube.resources import Resource
 
 log = logging.getLogger(__name__)
@@ -35,6 +39,10 @@ class Sink(Protocol):
         """Take in that an object was deleted, or no longer matches the selector."""
         ...
 
+    def unreadable(self, obj: Object, error: Exception) -> None:
+        """Take in an object that could not be taken in otherwise, whatever somebody has written there."""
+        ...
+
     def listed(self, present: set[Identity], *, resource_version: int) -> None:
         """Take in that a list is complete: what it lacks and what is not younger than it has vanished."""
         ...
@@ -51,6 +59,34 @@ class Pace:
     last_retry: float = 10.0
 
 
+class _Backoff:
+    """Pauses that grow with each failure in a row."""
+
+    def __init__(self, pace: Pace) -> None:
+        self._pace = pace
+        self._next = pace.first_retry
+
+    def reset(self) -> None:
+        """Begin anew, with the shortest pause."""
+        self._next = self._pace.first_retry
+
+    def pause_after(self, error: KubeError | None = None) -> float:
+        """Return how many seconds to wait now; longer if the API server asks for it."""
+        pause, self._next = self._next, min(self._next * 2, self._pace.last_retry)
+        asked_for = error.retry_after_seconds if isinstance(error, Outage) else None
+        return max(pause, asked_for or 0.0)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Watched:
+    """What one watch has come to."""
+
+    version: str
+    """From which one goes on."""
+    events: int = 0
+    """How many came, bookmarks too."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Reflector:
     """Follows one resource in one namespace or in all."""
@@ -63,21 +99,22 @@ class Reflector:
     pace: Pace = field(default_factory=Pace)
     synced: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once the first list is complete."""
+    progress: Progress = field(default_factory=Progress)
+    """How it goes on: a list that is complete, a watch that is open and each event are signs of life."""
 
     async def run(self) -> None:
         """Follow the resource until cancelled."""
-        delay = self.pace.first_retry
+        backoff = _Backoff(self.pace)
         while True:
             try:
                 resource_version = await self._list()
-                delay = self.pace.first_retry
-                await self._watch(resource_version, until=time.monotonic() + self.pace.relist)
+                await self._watch(resource_version, backoff, until=time.monotonic() + self.pace.relist)
             except KubeError as error:
-                log.warning(
-                    "listing %s failed, trying again in %.1f s: %s", self.resource.plural, delay, error
-                )
-                await asyncio.sleep(delay)
-                delay = min(delay * 2, self.pace.last_retry)
+                await self._pause(backoff.pause_after(error), f"listing failed: {error}")
+            except Exception as error:
+                # A fault in our own code, of whatever it was told. Nobody else would follow this resource.
+                log.exception("following %s failed", self.resource.plural)
+                await self._pause(backoff.pause_after(), f"following failed: {error!r}")
 
     async def _list(self) -> str:
         present: set[Identity] = set()
@@ -85,54 +122,79 @@ class Reflector:
         async for page in self.client.list_pages(
             self.resource, namespace=self.namespace, query=self.selectors
         ):
-            for obj in page.get("items", ()):
+            for obj in page["items"]:
                 metadata = obj["metadata"]
                 present.add((metadata["namespace"], metadata["name"]))
                 self._show(obj)
             version = page["metadata"]["resourceVersion"]
         self.sink.listed(present, resource_version=int(version))
         self.synced.set()
+        self.progress.alive()
         return version
 
-    async def _watch(self, resource_version: str, *, until: float) -> None:
-        """Watch on from a version, through broken connections, until it is time for a new list."""
-        delay = self.pace.first_retry
+    async def _watch(self, resource_version: str, backoff: _Backoff, *, until: float) -> None:
+        """Watch on from a version, through broken connections, until it is time for a new list.
+
+        A watch that ends before its time is followed by a pause, whatever it ended with: one that always ends at once
+        must not become a flood of watches, or of lists.
+        """
         while (left := until - time.monotonic()) > 0:
-            query = {**self.selectors, "resourceVersion": resource_version, "allowWatchBookmarks": "true"}
+            opened, seconds = time.monotonic(), max(1, min(self.pace.server_timeout, int(left)))
+            watched = _Watched(version=resource_version)
+            error: KubeError | None = None
             try:
-                async with self.client.watch(
-                    self.resource,
-                    namespace=self.namespace,
-                    query=query,
-                    timeout_seconds=max(1, min(self.pace.server_timeout, int(left))),
-                    silence_seconds=self.pace.silence,
-                ) as events:
-                    async for event in events:
-                        delay = self.pace.first_retry
-                        resource_version = self._take(event)
-            except Gone:
-                return
-            except Refused as error:
+                await self._follow(watched, seconds=seconds)
+            except KubeError as fault:
+                error = fault
+            resource_version = watched.version
+            lasted = time.monotonic() - opened
+            if lasted >= self.pace.last_retry or (watched.events and not isinstance(error, Gone)):
+                backoff.reset()
+            if error is None and lasted >= min(seconds, self.pace.last_retry):
+                continue
+            if isinstance(error, Refused):
                 # Somebody forgot to allow it: what a list shows every few seconds has to do.
-                pause = self.pace.last_retry
-                log.warning(
-                    "watching %s is refused, listing again in %.1f s: %s", self.resource.plural, pause, error
-                )
-                await asyncio.sleep(pause)
+                await self._pause(self.pace.last_retry, f"watching is refused, so it is listed: {error}")
                 return
-            except KubeError as error:
-                log.info("watching %s broke off, again in %.1f s: %s", self.resource.plural, delay, error)
-                await asyncio.sleep(delay)
-                delay = min(delay * 2, self.pace.last_retry)
+            said = f": {error}" if error is not None else f" after {lasted:.1f} s, before its time"
+            await self._pause(backoff.pause_after(error), f"watching ended{said}")
+            if isinstance(error, Gone):
+                return
+
+    async def _follow(self, watched: _Watched, *, seconds: int) -> None:
+        """Watch until the watch ends, and note how far it has come."""
+        query = {**self.selectors, "resourceVersion": watched.version, "allowWatchBookmarks": "true"}
+        async with self.client.watch(
+            self.resource,
+            namespace=self.namespace,
+            query=query,
+            timeout_seconds=seconds,
+            silence_seconds=self.pace.silence,
+        ) as events:
+            self.progress.alive()
+            async for event in events:
+                watched.version = self._take(event)
+                watched.events += 1
+                self.progress.alive()
+
+    async def _pause(self, seconds: float, why: str) -> None:
+        """Say what is wrong, and wait for a while before it is tried again."""
+        self.progress.failed(why)
+        log.warning(
+            "%s: %s; again in %.1f s",
+            self.resource.plural,
+            why,
+            seconds,
+            extra={"namespace": self.namespace},
+        )
+        await asyncio.sleep(seconds)
 
     def _show(self, obj: Object) -> None:
         """Hand an object on. One that our code can't take, whatever somebody has written there, stops no other."""
         try:
             self.sink.seen(obj)
-        except Exception:
-            metadata = obj["metadata"]
-            names = {"namespace": metadata.get("namespace"), "object": metadata.get("name")}
-            log.exception("an object of %s can't be read", self.resource.plural, extra=names)
+        except Exception as error:  # noqa: BLE001 - who is told of it says what it is
+            self.sink.unreadable(obj, error)
 
     def _take(self, event: Object) -> str:
         """Hand one event on and return the version that it brings us to."""
@@ -141,19 +203,13 @@ class Reflector:
             case "ADDED" | "MODIFIED":
                 self._show(obj)
             case "DELETED":
-                self.sink.vanished(obj)
+                try:
+                    self.sink.vanished(obj)
+                except Exception as error:  # noqa: BLE001 - likewise
+                    self.sink.unreadable(obj, error)
             case "ERROR":
-                raise _error_event(obj)
+                raise error_of_event(obj)
             case _:
                 pass  # a BOOKMARK: only the version matters
         version: str = obj["metadata"]["resourceVersion"]
         return version
-
-
-def _error_event(status: Object) -> KubeError:
-    report = StatusReport(
-        code=int(status.get("code") or 0),
-        reason=str(status.get("reason") or ""),
-        message=str(status.get("message") or "the watch ended with an error"),
-    )
-    return answer(report)

@@ -83,11 +83,11 @@ class ApiServer(KubeClient):
             lambda: self.store.delete(resource, namespace, name, uid=uid, propagation=propagation),
         )
 
-    async def list_page(
+    async def sized_page(
         self, resource: Resource, *, namespace: str | None, query: Mapping[str, str]
-    ) -> Object:
+    ) -> tuple[Object, int]:
         selection = Selection.of(resource, namespace, query)
-        return await self._asked("list", resource, "", lambda: self.store.listed(selection))
+        return await self._asked("list", resource, "", lambda: self.store.listed(selection)), 0
 
     async def _asked(self, verb: str, resource: Resource, name: str, act: Callable[[], T]) -> T:
         """Carry a request out, unless it is to fail."""

@@ -105,6 +105,23 @@ async def test_what_is_gone_is_asked_for_until_there_is_an_answer(monkeypatch: p
     assert observed.view.jobs == {}
 
 
+async def test_what_seems_to_be_gone_and_cannot_be_read_is_set_aside(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    observed = Observed()
+    observed.jobs.seen(job_object())
+    observed.server.put(JOBS, job_object())
+
+    def odd(_: Object) -> None:
+        raise OverflowError("too late a date")
+
+    monkeypatch.setattr(observed.cache, "job_seen", odd)
+    observed.jobs.listed(set(), resource_version=50)
+    await observed.settles()
+    assert [record.object for record in caplog.records] == [IT[1]]  # type: ignore[attr-defined]
+    assert IT[1] in observed.view.jobs, "it is not known to be gone"
+
+
 LISTS = {
     "it is there": ({IT}, 50, True),
     "it is not there": (set(), 50, False),

@@ -1,12 +1,10 @@
 """What an answer means: nobody has decided anything (an outage), or the server has."""
 
 import json
-from typing import cast
 
-import aiohttp
 import pytest
 
-from sexton.kube.client import _fault
+from sexton.kube.answers import failure_of
 from sexton.kube.errors import (
     AlreadyExists,
     Conflict,
@@ -19,6 +17,7 @@ from sexton.kube.errors import (
     QuotaExceeded,
     Refused,
     StatusReport,
+    Undecodable,
     answer,
 )
 
@@ -62,47 +61,65 @@ def test_an_answer(code: int, reason: str, message: str, kind: type[KubeError]) 
     assert str(error) == (message or reason)
 
 
-class Response:
-    """What we look at of an answer."""
-
-    reason = "Words of HTTP"
-
-    def __init__(self, status: int, headers: dict[str, str] | None = None) -> None:
-        self.status = status
-        self.headers = headers or {}
-
-
-def fault(status: int, data: bytes, **headers: str) -> KubeError:
-    names = {name.replace("_", "-"): value for name, value in headers.items()}
-    return _fault(cast("aiohttp.ClientResponse", Response(status, names)), data)
-
-
 OUTAGES = [401, 429, 500, 502, 503, 504]
 
 
-@pytest.mark.parametrize("status", OUTAGES)
-def test_outages_decide_nothing(status: int) -> None:
+@pytest.mark.parametrize("code", OUTAGES)
+@pytest.mark.parametrize("kind", ["Status", "Whatever"])
+def test_outages_decide_nothing(code: int, kind: str) -> None:
     """Rule: outages (no connection, timeout, 429, 5xx) are ridden out and are no attempts."""
-    error = fault(status, json.dumps({"message": "not now", "reason": "Whatever"}).encode())
+    body = {"kind": kind, "message": "not now", "reason": "Whatever"}
+    error = failure_of(code, json.dumps(body).encode())
     assert isinstance(error, Outage)
     assert "not now" in str(error)
     assert error.retry_after_seconds is None
+    assert error.answered == (kind == "Status" and code >= 500), "a proxy's word is not the API server's"
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("7", 7.0), ("0", 0.0), ("Wed, 21 Oct 2026 07:28:00 GMT", None), ("", None)]
+    ("text", "seconds"),
+    [
+        ("7", 7.0),
+        ("0", 0.0),
+        ("60", 60.0),
+        ("61", 60.0),
+        ("86400", 60.0),
+        ("9" * 5000, 60.0),
+        ("-1", None),
+        ("1.5", None),
+        ("1e9", None),
+        ("inf", None),
+        ("Wed, 21 Oct 2026 07:28:00 GMT", None),
+        ("", None),
+    ],
 )
-def test_retry_after_is_honoured(text: str, seconds: float | None) -> None:
-    error = fault(429, b"{}", Retry_After=text)
+def test_retry_after_is_honoured_up_to_a_minute(text: str, seconds: float | None) -> None:
+    error = failure_of(429, b"{}", retry_after=text)
     assert isinstance(error, Outage)
     assert error.retry_after_seconds == seconds
 
 
+@pytest.mark.parametrize("code", [400, 403, 404, 405, 409, 410, 413, 422])
 @pytest.mark.parametrize(
     ("data", "words"),
-    [(b"<html>oops</html>", "<html>oops</html>"), (b"[]", "[]"), (b"", "Words of HTTP"), (b"\xff\xfe", "�")],
+    [
+        (b"<html>oops</html>", "<html>oops</html>"),
+        (b"[]", "[]"),
+        (b"", "Words of HTTP"),
+        (b"\xff\xfe", "\ufffd"),
+        (b'{"kind": "Error", "message": "gone"}', "gone"),
+        (b'{"message": "gone"}', "gone"),
+    ],
 )
-def test_an_answer_that_is_no_status_is_an_answer_all_the_same(data: bytes, words: str) -> None:
-    error = fault(400, data)
-    assert isinstance(error, Refused)
+def test_a_no_that_is_no_status_decides_nothing(code: int, data: bytes, words: str) -> None:
+    """A page of a proxy must not be taken for the news that an object is gone, or that a Job is refused."""
+    error = failure_of(code, data, reason="Words of HTTP")
+    assert isinstance(error, Undecodable)
     assert words in str(error)
+
+
+@pytest.mark.parametrize(
+    "said", [{"message": ["a"]}, {"reason": {"a": 1}}, {"message": 7, "reason": None}, {}]
+)
+def test_a_status_without_words_is_an_answer_all_the_same(said: dict[str, object]) -> None:
+    assert isinstance(failure_of(400, json.dumps({"kind": "Status", **said}).encode()), Refused)

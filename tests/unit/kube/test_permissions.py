@@ -1,20 +1,15 @@
 """Which permissions are missing, as the answers of the API server tell it."""
 
 import logging
-from collections.abc import AsyncIterator
-from datetime import timedelta
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from aiohttp import web
-from aiohttp.test_utils import TestServer
 
-from sexton.kube.client import KubeClient
-from sexton.kube.clock import Agreement, SystemClock
-from sexton.kube.errors import KubeError, NotPermitted
+from sexton.kube.errors import KubeError, NotPermitted, Outage
 from sexton.kube.permissions import Permission, Permissions
 from sexton.kube.resources import JOBS, PODS, RUNS, SCHEDULES
-from unit.kube.kubeconfig import kubeconfig_for
+from unit.kube.raw_server import RawServer, ask, connected, http, json_answer, right_answer, status
 
 NO_ROLE = 'x is forbidden: User "sexton" cannot {} resource "x" in API group "y" in the namespace "reports"'
 
@@ -51,88 +46,35 @@ def test_each_is_logged_once_when_it_is_missed_and_once_when_it_is_back(
     ]
 
 
-class Answers:
-    """An API server that answers everything in one way, and a client of it."""
-
-    def __init__(self) -> None:
-        self.status = 200
-        self.message = ""
-        app = web.Application()
-        app.router.add_route("*", "/{path:.*}", self._answer)
-        self.server = TestServer(app)
-
-    async def _answer(self, _: web.Request) -> web.Response:
-        body = {"kind": "Status", "reason": "", "message": self.message, "metadata": {"resourceVersion": "1"}}
-        return web.json_response(body, status=self.status)
-
-
-@pytest.fixture
-async def answers() -> AsyncIterator[Answers]:
-    """Start it."""
-    answers = Answers()
-    await answers.server.start_server()
-    yield answers
-    await answers.server.close()
-
-
-@pytest.fixture
-async def client(answers: Answers, tmp_path: Path) -> AsyncIterator[KubeClient]:
-    """Connect to it."""
-    clock = SystemClock()
-    client = await KubeClient.connect(
-        kubeconfig=kubeconfig_for(str(answers.server.make_url("")).rstrip("/"), tmp_path),
-        clock=clock,
-        agreement=Agreement(clock, tolerance=timedelta(minutes=1)),
-    )
-    yield client
-    await client.close()
-
-
-async def _asks(client: KubeClient, verb: str) -> None:
-    match verb:
-        case "get":
-            await client.get(JOBS, "reports", "a")
-        case "list":
-            await client.list_page(JOBS, namespace="reports", query={})
-        case "watch":
-            async with client.watch(
-                JOBS, namespace="reports", query={}, timeout_seconds=1, silence_seconds=1.0
-            ):
-                pass
-        case "create":
-            await client.create(JOBS, "reports", {})
-        case "patch":
-            await client.patch(JOBS, "reports", "a", {})
-        case "delete":
-            await client.delete(JOBS, "reports", "a", uid="u")
-
-
 @pytest.mark.parametrize("verb", ["get", "list", "watch", "create", "patch", "delete"])
 @pytest.mark.parametrize(
-    ("status", "message"),
+    ("code", "message"),
     [
-        (200, ""),
+        (0, ""),
         (404, "not found"),
         (409, "conflict"),
         (403, 'admission webhook "policy" denied it'),
         (422, "no"),
     ],
 )
-async def test_what_a_request_needs(
-    answers: Answers, client: KubeClient, verb: str, status: int, message: str
-) -> None:
+async def test_what_a_request_needs(tmp_path: Path, verb: str, code: int, message: str) -> None:
     """A refusal says that it is missing, and any answer to what was asked that it is there."""
-    answers.status, answers.message = 403, NO_ROLE.format(verb)
-    with pytest.raises(NotPermitted):
-        await _asks(client, verb)
-    assert list(client.permissions.lacking) == [Permission(verb, JOBS, "reports")]
-    answers.status, answers.message = 503, "later"
-    with pytest.raises(KubeError):
-        await _asks(client, verb)
-    assert client.permissions.lacking
-    answers.status, answers.message = status, message
-    try:
-        await _asks(client, verb)
-    except KubeError:
-        assert status >= 400
-    assert not client.permissions.lacking
+    server = RawServer(json_answer(status(403, "Forbidden", NO_ROLE.format(verb)), status="403 Forbidden"))
+    async with connected(server, tmp_path) as client:
+        with pytest.raises(NotPermitted):
+            await ask(client, verb)
+        assert list(client.permissions.lacking) == [Permission(verb, JOBS, "reports")]
+        server.answer = json_answer(status(503, "", "later"), status="503 Later")
+        with pytest.raises(Outage):
+            await ask(client, verb)
+        assert client.permissions.lacking
+        server.answer = http(b"<html>", status="404 Not Found")
+        with pytest.raises(Outage):
+            await ask(client, verb)
+        assert client.permissions.lacking, "whoever says so is not asked whether we may"
+        server.answer = (
+            json_answer(status(code, "", message), status=f"{code} No") if code else right_answer(verb)
+        )
+        with pytest.raises(KubeError) if code else nullcontext():
+            await ask(client, verb)
+        assert not client.permissions.lacking

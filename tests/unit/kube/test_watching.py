@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from sexton.kube import watching
 from sexton.kube.client import KubeClient
 from sexton.kube.errors import Gone, KubeError, NotPermitted, Outage, Refused, StatusReport, answer
-from sexton.kube.resources import EVENTS, JOBS, RUNS, SCHEDULES, Resource
+from sexton.kube.resources import JOBS, Resource
 from sexton.kube.watching import Identity, Pace, Reflector
 
 Object = dict[str, Any]
@@ -28,6 +29,9 @@ class Sink:
     def seen(self, obj: Object) -> None:
         self.told.append(("seen", obj["metadata"]["name"]))
 
+    def unreadable(self, obj: Object, error: Exception) -> None:
+        self.told.append(("unreadable", (obj["metadata"]["name"], type(error))))
+
     def vanished(self, obj: Object) -> None:
         self.told.append(("vanished", obj["metadata"]["name"]))
 
@@ -43,9 +47,9 @@ class Script(KubeClient):
         self.queries: list[dict[str, str]] = []
         self.silent = asyncio.Event()
 
-    async def list_page(
+    async def sized_page(
         self, resource: Resource, *, namespace: str | None, query: Mapping[str, str]
-    ) -> Object:
+    ) -> tuple[Object, int]:
         self.queries.append(dict(query))
         if not self.pages:
             self.silent.set()
@@ -53,7 +57,7 @@ class Script(KubeClient):
         page = self.pages.pop(0)
         if isinstance(page, KubeError):
             raise page
-        return page
+        return page, 1000
 
     def watch(
         self,
@@ -126,7 +130,7 @@ async def test_it_lists_page_by_page_and_watches_from_there() -> None:
     assert (watch["resourceVersion"], again["resourceVersion"]) == ("8", "10")
 
 
-async def test_an_object_that_cannot_be_taken_stops_no_other(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_object_that_cannot_be_taken_stops_no_other() -> None:
     """Whoever may write one Job must not be able to end the operator for all."""
 
     class Delicate(Sink):
@@ -135,13 +139,46 @@ async def test_an_object_that_cannot_be_taken_stops_no_other(caplog: pytest.LogC
                 raise OverflowError
             super().seen(obj)
 
+        def vanished(self, obj: Object) -> None:
+            if obj["metadata"]["name"].startswith("odd"):
+                raise RecursionError
+            super().vanished(obj)
+
     client = Script(
         [page(thing("odd-one", 3), thing("a", 4), version=5)],
-        [[event("ADDED", thing("odd-two", 6)), event("ADDED", thing("b", 7))]],
+        [
+            [
+                event("ADDED", thing("odd-two", 6)),
+                event("ADDED", thing("b", 7)),
+                event("DELETED", thing("odd-two", 8)),
+                event("DELETED", thing("b", 9)),
+            ]
+        ],
     )
     sink = await followed(client, sink=Delicate())
-    assert [what for what in sink.told if what[0] == "seen"] == [("seen", "a"), ("seen", "b")]
-    assert [record.object for record in caplog.records if record.exc_info] == ["odd-one", "odd-two"]  # type: ignore[attr-defined]
+    assert sink.told == [
+        ("unreadable", ("odd-one", OverflowError)),
+        ("seen", "a"),
+        ("listed", (frozenset({"odd-one", "a"}), 5)),
+        ("unreadable", ("odd-two", OverflowError)),
+        ("seen", "b"),
+        ("unreadable", ("odd-two", RecursionError)),
+        ("vanished", "b"),
+    ]
+    assert client.queries[-1]["resourceVersion"] == "9"
+
+
+async def test_a_fault_in_our_own_code_does_not_end_it(caplog: pytest.LogCaptureFixture) -> None:
+    class Faulty(Sink):
+        def listed(self, present: set[Identity], *, resource_version: int) -> None:
+            if resource_version < 9:
+                raise KeyError(resource_version)
+            super().listed(present, resource_version=resource_version)
+
+    client = Script([page(version=7), page(version=8), page(version=9)], [])
+    sink = await followed(client, sink=Faulty())
+    assert sink.told == [("listed", (frozenset(), 9))]
+    assert len([record for record in caplog.records if record.exc_info]) == 2, "each with its traceback"
 
 
 async def test_a_watch_that_breaks_is_taken_up_where_it_stopped() -> None:
@@ -208,17 +245,84 @@ def test_an_error_that_is_no_410_ends_the_watch() -> None:
         reflector._take(event("ERROR", {"code": 400, "message": "no words"}))
 
 
-PATHS = [
-    (SCHEDULES.path("ns", "a", "status"), "/apis/sexton.dev/v1/namespaces/ns/schedules/a/status"),
-    (RUNS.path(), "/apis/sexton.dev/v1/scheduleruns"),
-    (JOBS.path("ns"), "/apis/batch/v1/namespaces/ns/jobs"),
-    (EVENTS.path("ns", "a"), "/api/v1/namespaces/ns/events/a"),
-]
+GONE = Gone(StatusReport(code=410, reason="Expired", message="too old"))
+BOOKMARK = event("BOOKMARK", thing("", 50))
 
 
-@pytest.mark.parametrize(("path", "expected"), PATHS)
-def test_where_the_server_keeps_things(path: str, expected: str) -> None:
-    assert path == expected
+PACED: dict[str, tuple[list[Object | KubeError], list[float]]] = {
+    "the place is always forgotten": ([GONE], [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10.0, 10.0]),
+    "it says so in an event": (
+        [event("ERROR", {"code": 410, "message": "too old"})],
+        [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10.0, 10.0],
+    ),
+    "the place is forgotten after an event": ([BOOKMARK, GONE], [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10.0, 10.0]),
+    "it ends at once": ([], [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10.0, 10.0]),
+    "it ends after an event": ([BOOKMARK], [0.2] * 8),
+    "it breaks off at once": ([Outage("down")], [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10.0, 10.0]),
+    "it breaks off after an event": ([BOOKMARK, Outage("down")], [0.2] * 8),
+    "it is to be asked for later": ([Outage("slow down", retry_after_seconds=60.0)], [60.0] * 8),
+}
+
+
+@pytest.mark.parametrize("name", PACED)
+async def test_what_fails_again_and_again_is_tried_less_often(
+    name: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    events, expected = PACED[name]
+    client = Script([page(version=7)] * 20, [list(events)] * len(expected))
+    waits: list[float] = []
+    sleep = asyncio.sleep
+
+    async def wait(seconds: float) -> None:
+        waits.append(seconds)
+        await sleep(0)
+
+    monkeypatch.setattr(watching.asyncio, "sleep", wait)
+    reflector = Reflector(client=client, resource=JOBS, sink=Sink())
+    following = asyncio.create_task(reflector.run())
+    async with asyncio.timeout(5):
+        await client.silent.wait()
+    following.cancel()
+    assert waits == expected
+    assert len(caplog.records) == len(expected), "one line each"
+
+
+async def test_a_list_that_is_to_be_asked_for_later_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow_down = Outage("slow down", retry_after_seconds=7.0)
+    client = Script([slow_down, slow_down, Outage("down"), page(version=7)], [])
+    waits: list[float] = []
+    sleep = asyncio.sleep
+
+    async def wait(seconds: float) -> None:
+        waits.append(seconds)
+        await sleep(0)
+
+    monkeypatch.setattr(watching.asyncio, "sleep", wait)
+    following = asyncio.create_task(Reflector(client=client, resource=JOBS, sink=Sink()).run())
+    async with asyncio.timeout(5):
+        await client.silent.wait()
+    following.cancel()
+    assert waits == [7.0, 7.0, 0.8]
+
+
+async def test_it_tells_how_it_goes_on() -> None:
+    pace = Pace(first_retry=0.0, last_retry=0.0)
+    reflector = Reflector(client=Script([], []), resource=JOBS, sink=Sink(), pace=pace)
+    progress = reflector.progress
+
+    async def goes_on(client: Script) -> str | None:
+        reflector.client = client
+        following = asyncio.create_task(reflector.run())
+        async with asyncio.timeout(5):
+            await client.silent.wait()
+        following.cancel()
+        return progress.why
+
+    assert await goes_on(Script([Outage("no route")], [])) == "listing failed: no route"
+    assert progress.broken_seconds is not None
+    assert await goes_on(Script([page(version=7)], [[BOOKMARK, Outage("down")]])) is None, "it is open again"
+    assert progress.broken_seconds is None
+    assert await goes_on(Script([page(version=7)], [[BOOKMARK, GONE]])) == "watching ended: too old"
 
 
 def test_a_gone_is_an_answer() -> None:
