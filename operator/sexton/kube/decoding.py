@@ -21,8 +21,14 @@ field that we read is there; what may be nested at all, a Job's template, is ref
 LONGEST_LINE_BYTES = 16 * 1024 * 1024
 """An object has 1.5 MiB at most where it is stored, and its JSON can be six times as long."""
 
-_UP_TO_A_BRACKET = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+([\[\]{}])', re.DOTALL)
-"""Strings are passed over whole, since a bracket in a string opens nothing."""
+_FLAT = rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+'
+"""Text without brackets. Strings are passed over whole, since a bracket in a string opens nothing."""
+
+_UP_TO_BRACKETS = re.compile(
+    rb"(?:%b|[\[{]%b[\]}])*+(?:([\[{]++)|([\]}]++))" % (_FLAT.removesuffix(b"*+"), _FLAT), re.DOTALL
+)
+"""What has no more in it than text is passed over, and brackets of one kind are taken together: of a million of them,
+each would cost a step in Python."""
 
 _SHOWN_BYTES = 80
 
@@ -51,21 +57,23 @@ def decode(data: bytes) -> Object:
 def without_the_depths(data: bytes) -> bytes:
     """Return JSON with null in the place of each array and object that is nested deeper than `PRUNED_DEPTH` levels.
 
-    Text that is not that deep, or that ends in the midst of the depths, is returned as it is.
+    Those that have none in them may stay, one level deeper. Text that is not that deep, or that ends in the midst of
+    the depths, is returned as it is.
     """
     kept: list[bytes] = []
     depth, position, kept_to = 0, 0, 0
-    while (found := _UP_TO_A_BRACKET.match(data, position)) is not None:
+    while (found := _UP_TO_BRACKETS.match(data, position)) is not None:
         position = found.end()
-        if found[1] in b"[{":
-            depth += 1
-            if depth == PRUNED_DEPTH + 1:
-                kept.append(data[kept_to : position - 1])
+        opening, closing = found.span(1), found.span(2)
+        if found[1] is not None:
+            before, depth = depth, depth + opening[1] - opening[0]
+            if before <= PRUNED_DEPTH < depth:
+                kept.append(data[kept_to : opening[0] + PRUNED_DEPTH - before])
         else:
-            if depth == PRUNED_DEPTH + 1:
+            before, depth = depth, depth - closing[1] + closing[0]
+            if depth <= PRUNED_DEPTH < before:
                 kept.append(b"null")
-                kept_to = position
-            depth -= 1
+                kept_to = closing[0] + before - PRUNED_DEPTH
     if not kept or depth > PRUNED_DEPTH:
         return data
     return b"".join((*kept, data[kept_to:]))

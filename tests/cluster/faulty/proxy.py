@@ -18,6 +18,7 @@ import aiohttp
 from aiohttp import web
 
 from cluster.faulty.interrupting import Interruption, Stage
+from cluster.faulty.weather import A_LINE, Answered, Asked, Spell, asked_for
 from cluster.faulty.writes import Numbering, Write
 from cluster.rest import Access
 
@@ -59,7 +60,11 @@ class Proxy:
         """By how much every answer is late."""
         self.cut_watches_seconds: float | None = None
         """How often all watches are cut, if they are."""
+        self.cuts_watches_now = False
+        """Whether they are to be cut once."""
         self.watches_cut = 0
+        self.spell: Spell | None = None
+        """What the answers are replaced by, if they are."""
 
     @property
     def kubeconfig(self) -> Path:
@@ -115,13 +120,16 @@ class Proxy:
             _abort(request.transport)
             return web.Response()
 
-    def _passed_on(self, passing_on: asyncio.Task[web.Response]) -> None:
+    def _passed_on(self, passing_on: asyncio.Task[web.StreamResponse]) -> None:
         self._passing_on.discard(passing_on)
         if not passing_on.cancelled():
             passing_on.exception()  # who asked may have died meanwhile, and then nobody else hears of it
 
-    async def _pass_on(self, request: web.BaseRequest) -> web.Response:
+    async def _pass_on(self, request: web.BaseRequest) -> web.StreamResponse:
         body = await request.read()
+        asked, spell = self._struck(request)
+        if spell is not None and not spell.lets_through(asked):
+            return await _answer(request, spell.weather.spoil(asked, Answered(body=A_LINE)))
         write: Write | None = None
         if request.method in WRITING:
             write = self._numbering.take(request.method, request.path, body)
@@ -136,7 +144,13 @@ class Proxy:
             await self._interrupt(Stage.AFTER, write)
         if self.delay_seconds:
             await asyncio.sleep(self.delay_seconds)
-        return web.Response(body=content, status=answer.status, headers=_kept(answer.headers))
+        right = Answered(status=answer.status, headers=_kept(answer.headers), body=content)
+        return await _answer(request, right if spell is None else spell.weather.spoil(asked, right))
+
+    def _struck(self, request: web.BaseRequest) -> tuple[Asked, Spell | None]:
+        """Return which kind of request it is, and the weather if it is struck by it."""
+        asked, spell = asked_for(request.method, request.path, request.query_string), self.spell
+        return asked, spell if spell is not None and spell.strikes(asked) else None
 
     async def _interrupt(self, stage: Stage, write: Write) -> None:
         for each in self.interruptions:
@@ -160,10 +174,16 @@ class Proxy:
             self._watches.discard(watch)
 
     async def _stream(self, request: web.BaseRequest) -> web.StreamResponse:
+        asked, spell = self._struck(request)
+        if spell is not None and not spell.weather.headers_only:
+            return await _answer(request, spell.weather.spoil(asked, Answered(body=A_LINE)))
         async with self._sent(request, b"") as answer:
             if self.delay_seconds:
                 await asyncio.sleep(self.delay_seconds)
-            response = web.StreamResponse(status=answer.status, headers=_kept(answer.headers))
+            head = Answered(status=answer.status, headers=_kept(answer.headers))
+            if spell is not None:
+                head = spell.weather.spoil(asked, head)
+            response = web.StreamResponse(status=head.status, headers=head.headers)
             await response.prepare(request)
             async for chunk in answer.content.iter_any():
                 await response.write(chunk)
@@ -184,9 +204,9 @@ class Proxy:
         while True:
             await asyncio.sleep(0.05)
             now, every = asyncio.get_running_loop().time(), self.cut_watches_seconds
-            if every is None or now - last < every:
+            if not self.cuts_watches_now and (every is None or now - last < every):
                 continue
-            last = now
+            last, self.cuts_watches_now = now, False
             self.watches_cut += len(self._watches)
             for watch in self._watches:
                 watch.cancel()
@@ -234,6 +254,17 @@ class Proxies:
 
 def _kept(headers: Any, dropped: frozenset[str] = OF_ONE_CONNECTION) -> dict[str, str]:
     return {key: value for key, value in headers.items() if key.lower() not in dropped}
+
+
+async def _answer(request: web.BaseRequest, answered: Answered) -> web.StreamResponse:
+    """Send an answer, or the first half of one that is to be cut."""
+    if not answered.cut:
+        return web.Response(body=answered.body, status=answered.status, headers=answered.headers)
+    response = web.StreamResponse(status=answered.status, headers=answered.headers)
+    response.content_length = len(answered.body)
+    await response.prepare(request)
+    await response.write(answered.body[: len(answered.body) // 2])
+    raise Cut
 
 
 def _abort(transport: asyncio.BaseTransport | None) -> None:

@@ -61,7 +61,44 @@ def test_all_that_is_nested_deeper_becomes_null(deeps: list[tuple[int, bool]]) -
         found, reached = inner, 0
         while found not in (None, 1):
             found, reached = found[0] if array else found["a"], reached + 1
-        assert (reached, found) == (min(levels, PRUNED_DEPTH - 1), 1 if levels < PRUNED_DEPTH else None)
+        # The innermost may be one level deeper.
+        assert (reached, found) == ((levels, 1) if levels <= PRUNED_DEPTH else (PRUNED_DEPTH - 1, None))
+
+
+WRAPPERS = (
+    "[{}]",
+    '{{"a":{}}}',
+    '["]]", {}, [], {{}}]',
+    '{{"}}\\"[": [[1], {{"b": [[]]}}], "a" : {}, "c": "\\\\"}}',
+    "[ [[[0]]] , {} ]",
+    "[{}, [[[[[[]]]]]]]",
+)
+
+
+@given(st.lists(st.sampled_from(WRAPPERS), min_size=PRUNED_DEPTH - 10, max_size=PRUNED_DEPTH + 20))
+def test_nothing_else_becomes_null(wrappers: list[str]) -> None:
+    text = "7"
+    for wrapper in wrappers:
+        text = wrapper.format(text)
+    _check_pruned(json.loads(text), json.loads(without_the_depths(text.encode())), level=1)
+
+
+def _check_pruned(value: Any, found: Any, *, level: int) -> None:
+    if found is None and value is not None:
+        assert level > PRUNED_DEPTH
+        assert isinstance(value, dict | list)
+    elif isinstance(value, dict | list):
+        assert level <= PRUNED_DEPTH + (not any(isinstance(each, dict | list) for each in _parts(value)))
+        assert len(found) == len(value)
+        for inner, found_inner in zip(_parts(value), _parts(found), strict=True):
+            _check_pruned(inner, found_inner, level=level + 1)
+        assert not isinstance(value, dict) or list(found) == list(value)
+    else:
+        assert found == value
+
+
+def _parts(value: dict[str, Any] | list[Any]) -> list[Any]:
+    return list(value.values()) if isinstance(value, dict) else value
 
 
 NO_OBJECTS = {
