@@ -3,6 +3,9 @@
 import json
 import logging
 import sys
+import time
+from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
@@ -20,10 +23,53 @@ class LogFormat(StrEnum):
     JSON = "json"
 
 
+BOUNDED = ("asyncio", "aiohttp", "kopf", "sexton.serving")
+"""The loggers (and those below them) of lines whose number somebody else has a hand in."""
+
+
+class Bounded(logging.Filter):
+    """Lets a few lines a minute through of each logger that is to be bounded, and says how many it has left out.
+
+    What a connection is closed for, or an object can't be handled for, may come thousands of times a second, each
+    time with a traceback. The first few say all that there is to know.
+    """
+
+    def __init__(
+        self, *, lines: int = 10, seconds: float = 60.0, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        super().__init__()
+        self._lines = lines
+        self._seconds = seconds
+        self._monotonic = monotonic
+        self._begun: dict[str, float] = {}
+        """When each logger's minute began."""
+        self._passed: Counter[str] = Counter()
+        self._left_out: Counter[str] = Counter()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell whether a line is to be written."""
+        if not any(record.name == name or record.name.startswith(f"{name}.") for name in BOUNDED):
+            return True
+        now = self._monotonic()
+        if now - self._begun.get(record.name, -self._seconds) >= self._seconds:
+            self._begun[record.name] = now
+            self._passed[record.name] = 0
+        if self._passed[record.name] >= self._lines:
+            self._left_out[record.name] += 1
+            return False
+        self._passed[record.name] += 1
+        if left_out := self._left_out.pop(record.name, 0):
+            record.left_out = left_out
+        if self._passed[record.name] == self._lines:
+            record.further = f"more of {record.name} is only counted for {self._seconds:.0f} s"
+        return True
+
+
 def configure_logging(log_format: LogFormat, *, verbose: bool) -> None:
     """Have the program's log lines written to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if log_format is LogFormat.JSON else TextLines())
+    handler.addFilter(Bounded())
     logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, handlers=[handler], force=True)
     for chatty in ("kopf", "asyncio", "aiohttp"):
         logging.getLogger(chatty).setLevel(logging.WARNING)

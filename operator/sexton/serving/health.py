@@ -8,11 +8,13 @@ is told all the same, in the lines that follow the first.
 import asyncio
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from aiohttp import web
 
 from sexton.kube.clock import Agreement
 from sexton.kube.permissions import Permissions
+from sexton.serving.port import serve
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,22 +50,19 @@ class Health:
 
 async def serve_health(health: Health, *, address: str) -> None:
     """Serve /healthz and /readyz at HOST:PORT until cancelled."""
+    await serve(partial(answer, health), address=address)
 
-    async def alive(_: web.Request) -> web.Response:
-        return web.Response(text="ok\n")
 
-    async def ready(_: web.Request) -> web.Response:
-        obstacle = health.obstacle()
-        lines = [obstacle or "ok", *health.troubles()]
-        return web.Response(text="\n".join([*lines, ""]), status=200 if obstacle is None else 503)
-
-    app = web.Application()
-    app.add_routes([web.get("/healthz", alive), web.get("/readyz", ready)])
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    host, _, port = address.rpartition(":")
-    await web.TCPSite(runner, host.strip("[]") or None, int(port)).start()
-    try:
-        await asyncio.Event().wait()
-    finally:
-        await runner.cleanup()
+async def answer(health: Health, request: web.BaseRequest) -> web.Response:
+    """Return the answer to a request."""
+    match request.method, request.path:
+        case "GET" | "HEAD", "/healthz":
+            return web.Response(text="ok\n")
+        case "GET" | "HEAD", "/readyz":
+            obstacle = health.obstacle()
+            lines = [obstacle or "ok", *health.troubles()]
+            return web.Response(text="\n".join([*lines, ""]), status=200 if obstacle is None else 503)
+        case "GET" | "HEAD", _:
+            return web.Response(text="there are /healthz and /readyz\n", status=404)
+        case _:
+            return web.Response(text="only GET is answered\n", status=405)
