@@ -15,6 +15,8 @@ from datetime import datetime, timedelta
 
 from sexton.control.schedule_key import ScheduleKey
 from sexton.kube.clock import Clock
+from sexton.kube.progress import Progress
+from sexton.kube.signs import tell_signs_of_life
 
 log = logging.getLogger(__name__)
 
@@ -27,14 +29,26 @@ class WorkQueue:
     work: Work
     """What is done for a key; it is given last, since it needs the cache, which needs the queue."""
 
-    def __init__(self, *, clock: Clock, workers: int, unhurried: int | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        workers: int,
+        unhurried: int | None = None,
+        monotonic: Callable[[], float] | None = None,
+    ) -> None:
         self._clock = clock
+        self._monotonic = monotonic
+        self.heap = Progress(monotonic=monotonic)
+        """Alive each time that it is looked whose instant has come."""
         self._workers = workers
         self._unhurried = workers if unhurried is None else unhurried
         """How many run at once while nobody waits whose instant has come."""
         self._due: dict[ScheduleKey, None] = {}
         self._waiting: dict[ScheduleKey, None] = {}
         self._running: dict[ScheduleKey, asyncio.Task[None]] = {}
+        self._progress: dict[ScheduleKey, Progress] = {}
+        """That of each running key."""
         self._first: set[ScheduleKey] = set()
         """Running keys of the first lane."""
         self._again: dict[ScheduleKey, bool] = {}
@@ -52,6 +66,11 @@ class WorkQueue:
     def pressing(self) -> bool:
         """Whether keys whose instant has come wait for a worker."""
         return bool(self._due)
+
+    @property
+    def silent_seconds(self) -> float:
+        """For how long the running key that has been silent for longest has not asked the API server for anything."""
+        return max((each.silent_seconds for each in self._progress.values()), default=0.0)
 
     def gives_way(self, key: ScheduleKey) -> bool:
         """Tell whether a running key had better come again later.
@@ -137,6 +156,7 @@ class WorkQueue:
     async def run(self) -> None:
         """Wake keys as their instants come, until cancelled."""
         while True:
+            self.heap.alive()
             now = self._clock.now()
             while self._heap and self._heap[0][0] <= now:
                 instant, key = heapq.heappop(self._heap)
@@ -162,10 +182,12 @@ class WorkQueue:
 
     async def _run(self, key: ScheduleKey) -> None:
         self._again.pop(key, None)
+        self._progress[key] = progress = Progress(monotonic=self._monotonic)
+        tell_signs_of_life(progress.alive)
         try:
             await self.work(key)
         finally:
-            del self._running[key]
+            del self._running[key], self._progress[key]
             self._first.discard(key)
             if key in self._again:
                 self.wake(key, due=self._again.pop(key))

@@ -30,6 +30,7 @@ from sexton.kube.errors import (
 )
 from sexton.kube.permissions import Permission, Permissions
 from sexton.kube.resources import Resource
+from sexton.kube.signs import sign_of_life
 
 Object = dict[str, Any]
 Result = TypeVar("Result")
@@ -101,11 +102,15 @@ class Exchanges:
     ) -> Received:
         """Send a request and return what comes of it, be it an answer or not."""
         sent = self._clock.monotonic()
-        response = await self.send(method, path, query=query, body=body, timeout=self._timeout)
+        sign_of_life()
         try:
-            received = await self.received(response, f"{method} {path}")
+            response = await self.send(method, path, query=query, body=body, timeout=self._timeout)
+            try:
+                received = await self.received(response, f"{method} {path}")
+            finally:
+                response.close()
         finally:
-            response.close()
+            sign_of_life()
         return replace(received, elapsed_seconds=self._clock.monotonic() - sent)
 
     async def send(

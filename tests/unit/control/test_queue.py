@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from sexton.control.queue import WorkQueue
 from sexton.control.schedule_key import ScheduleKey
+from sexton.kube.signs import sign_of_life
 from unit.control.clocks import StillClock
 from unit.control.objects import key
 from unit.deciding.views import at
@@ -20,7 +21,9 @@ class Works:
 
     def __init__(self, *, workers: int = 8, unhurried: int | None = None, now: str = "10:00") -> None:
         self.clock = StillClock(now)
-        self.queue = WorkQueue(clock=self.clock, workers=workers, unhurried=unhurried)
+        self.queue = WorkQueue(
+            clock=self.clock, workers=workers, unhurried=unhurried, monotonic=self.clock.monotonic
+        )
         self.queue.work = self._work
         self.begun: list[str] = []
         self.running: Counter[ScheduleKey] = Counter()
@@ -323,3 +326,57 @@ def test_no_key_sleeps_past_an_instant_that_it_was_to_be_woken_at(alarms: list[t
             assert min((when - begun).total_seconds() for other, when in woken if other == name) == first
 
     asyncio.run(check())
+
+
+async def test_a_key_that_is_worked_on_and_asks_for_nothing_is_silent() -> None:
+    works = Works()
+    assert works.queue.silent_seconds == 0
+    works.queue.wake(key("a"))
+    await works.settles()
+    works.clock.passes(100)
+    works.queue.wake(key("b"))
+    await works.settles()
+    assert works.queue.silent_seconds == 100
+    works.opens()
+    await works.settles()
+    assert works.queue.silent_seconds == 0
+
+
+async def test_a_key_that_asks_for_something_now_and_then_is_not_silent() -> None:
+    clock, asks = StillClock(), asyncio.Event()
+    queue = WorkQueue(clock=clock, workers=1, monotonic=clock.monotonic)
+
+    async def work(_: ScheduleKey) -> None:
+        while True:
+            await asks.wait()
+            asks.clear()
+            sign_of_life()
+
+    queue.work = work
+    queue.wake(key("a"))
+    for _ in range(5):
+        clock.passes(20)
+        asks.set()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert queue.silent_seconds == 0
+    await _ended(queue)
+
+
+async def test_each_look_at_the_clock_is_a_sign_of_life() -> None:
+    works = Works()
+    running = asyncio.create_task(works.queue.run())
+    await works.settles()
+    works.clock.passes(1)
+    await works.settles()
+    assert works.queue.heap.silent_seconds == 0
+    running.cancel()
+    works.clock.passes(31)
+    assert works.queue.heap.silent_seconds == 31
+
+
+async def _ended(queue: WorkQueue) -> None:
+    """End what runs."""
+    for task in list(queue._running.values()):
+        task.cancel()
+    await asyncio.gather(*queue._running.values(), return_exceptions=True)
