@@ -19,6 +19,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from cluster.fast_clock import FastClock
+from cluster.watchers import dies_on
 from cluster_tools.waiting import wait_for
 from sexton.cli.logs import LogFormat, configure_logging
 from sexton.control.operating import Options, operate
@@ -40,6 +41,7 @@ class Setup:
     relist_seconds: float = 300.0
     workers: int = 64
     health_address: str | None = None
+    may_lose_its_watcher: bool = False
     namespaces: tuple[str, ...] | None = None
     """Those to look after, where they are others than the test's own; of none named it is all."""
 
@@ -77,6 +79,10 @@ class OperatorProcess:
     def thaw(self) -> None:
         """Let a frozen operator go on."""
         os.kill(self.pid, signal.SIGCONT)
+
+    def lose_the_watcher(self) -> None:
+        """Have what watches Schedules in it die, without anybody in it noticing; only of one that may."""
+        os.kill(self.pid, signal.SIGUSR1)
 
     def stop(self) -> int:
         """Ask it to end, as Kubernetes asks a pod, and return its exit code."""
@@ -138,6 +144,8 @@ def _main(test: int, kubeconfig: str, namespace: str, setup: Setup, log: Path | 
         pace=Pace(relist=setup.relist_seconds),
         settings=setup.settings,
     )
+    if setup.may_lose_its_watcher:
+        dies_on(signal.SIGUSR1)
     asyncio.run(operate(options, clock=setup.clock))
 
 

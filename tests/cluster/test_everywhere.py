@@ -38,7 +38,7 @@ def test_with_the_cluster_role_it_is_ready_and_without_one_of_its_rules_it_is_no
         told = f"not permitted to {LACKING} in all namespaces"
         wait_for("it to tell", lambda: told in readiness(address)[1], 60.0)
         assert readiness(address)[0] == 503
-        assert readiness(address)[1][0] == "Schedules are not watched"
+        assert readiness(address)[1][0].startswith("Schedules of all namespaces have not been listed yet")
         assert not world.status(name)
 
         world.cluster.apply(role)

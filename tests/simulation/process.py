@@ -10,13 +10,14 @@ from typing import Any, Final, TypeVar
 from sexton.control import operating
 from sexton.control.cache import Cache
 from sexton.control.operating import Options
+from sexton.control.passing import take_in_listed
 from sexton.control.queue import WorkQueue
 from sexton.control.schedule_key import key_of
-from sexton.control.watching import take_in_listed
 from sexton.kube.client import KubeClient
 from sexton.kube.errors import Outage
 from sexton.kube.resources import SCHEDULES, Resource
 from sexton.kube.watching import Identity, Reflector
+from sexton.serving.followed import Followed
 from simulation.virtual_time import VirtualClock
 from simulation.weather import Weather
 from unit.control.api_server import ApiServer
@@ -194,12 +195,11 @@ async def follow_schedules(
     queue: WorkQueue,
     client: KubeClient,
     *,
-    namespace: str | None,  # noqa: ARG001 - whom this replaces has it
-    stop: asyncio.Event,  # noqa: ARG001 - likewise; it dies by being killed
-    ready: asyncio.Event,
+    stop: asyncio.Event,  # noqa: ARG001 - whom this replaces has it; it dies by being killed
+    followed: Followed,
 ) -> None:
     """Follow the Schedules without Kopf, which has a thread and a loop of its own."""
-    ready.set()
+    followed.begun.set()
     await Reflector(client=client, resource=SCHEDULES, sink=_ScheduleSink(cache, queue)).run()
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import signal
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -16,14 +16,18 @@ from sexton.control.queue import WorkQueue
 from sexton.control.reconciling import Reconciler
 from sexton.control.requests import Requests
 from sexton.control.storm import StormGate
+from sexton.control.sweeping import sweep_schedules
 from sexton.control.timekeeping import keep_time
-from sexton.control.watching import definitions_installed, sweep_schedules, unless, watch_schedules
+from sexton.control.watching import definitions_installed, unless, watch_schedules
 from sexton.deciding import Settings
 from sexton.kube.client import KubeClient
 from sexton.kube.clock import Agreement, Clock, SystemClock
+from sexton.kube.progress import Progress
 from sexton.kube.resources import JOBS, RUNS
 from sexton.kube.watching import Pace, Reflector
+from sexton.serving.followed import Followed
 from sexton.serving.health import Health, serve_health
+from sexton.serving.vital import Vital
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +50,13 @@ class Options:
     settings: Settings = field(default_factory=Settings)
 
 
-WATCHES = 2
+STALLED_SECONDS = 30.0
+"""For how long what must go on may not: more than ten thousand Schedules at once take on a busy machine."""
+
+ANSWERS = 3
+"""How many time-outs one request may take: to be sent, to be answered, to be read."""
+
+WATCHES = 3
 """Connections that are taken for good by a namespace."""
 
 FOLLOWING = "schedules of "
@@ -67,10 +77,20 @@ class Place:
 
     namespace: str | None
     reflectors: list[Reflector]
+    schedules: Followed
     listed: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once its Jobs and open records are known."""
-    watching: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set while its Schedules are watched."""
+
+    def followed(self) -> Iterator[Followed]:
+        """Yield what has to be followed there."""
+        yield self.schedules
+        for each in self.reflectors:
+            yield Followed(
+                what=f"{each.resource.kind}s",
+                namespace=self.namespace,
+                progress=each.progress,
+                begun=each.synced,
+            )
 
     def __str__(self) -> str:
         """Return its name for people."""
@@ -113,13 +133,19 @@ async def _operate(client: KubeClient, options: Options, *, clock: Clock, stop: 
         client, cache=cache, executor=executor, queue=queue, gate=gate, clock=clock
     ).reconcile
     places = [
-        Place(namespace, _reflectors(client, cache, namespace=namespace, pace=options.pace))
+        Place(
+            namespace,
+            _reflectors(client, cache, namespace=namespace, pace=options.pace),
+            Followed(what="Schedules", namespace=namespace),
+        )
         for namespace in options.namespaces or (None,)
     ]
+    time = Progress()
     health = Health(
         agreement=client.agreement,
         permissions=client.permissions,
-        watching={place.namespace: place.watching for place in places},
+        followed=[each for place in places for each in place.followed()],
+        vital=_vital(queue, time, options=options),
     )
     requests.closed = {place.namespace for place in places}
 
@@ -134,7 +160,7 @@ async def _operate(client: KubeClient, options: Options, *, clock: Clock, stop: 
         "queue": queue.run(),
         "events": events.run(),
         "storm gate": gate.run(),
-        "time": keep_time(client, cache=cache, queue=queue, clock=clock),
+        "time": keep_time(client, cache=cache, queue=queue, clock=clock, progress=time),
         "requests": requests.run(),
     }
     for place in places:
@@ -162,6 +188,27 @@ async def _operate(client: KubeClient, options: Options, *, clock: Clock, stop: 
             if not task.get_name().startswith(FOLLOWING):  # those end by themselves, when Kopf has
                 task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _vital(queue: WorkQueue, time: Progress, *, options: Options) -> list[Vital]:
+    """Return what must go on, and how long it may take at most. What waits for the API server may wait."""
+    return [
+        Vital(
+            what="it has not been looked whose time has come",
+            silent_seconds=lambda: queue.heap.silent_seconds,
+            bound_seconds=STALLED_SECONDS,
+        ),
+        Vital(
+            what="a Schedule is being worked on, and nothing was asked for",
+            silent_seconds=lambda: queue.silent_seconds,
+            bound_seconds=STALLED_SECONDS + ANSWERS * options.request_timeout_seconds,
+        ),
+        Vital(
+            what="the clocks have not been compared",
+            silent_seconds=lambda: time.silent_seconds,
+            bound_seconds=STALLED_SECONDS + ANSWERS * options.request_timeout_seconds,
+        ),
+    ]
 
 
 def _parts_of(
@@ -197,13 +244,11 @@ async def _follow(
     if await unless(stop, _listed(place, client)):
         found(place)
         place.listed.set()
-        await watch_schedules(
-            cache, queue, client, namespace=place.namespace, stop=stop, ready=place.watching
-        )
+        await watch_schedules(cache, queue, client, stop=stop, followed=place.schedules)
 
 
 async def _listed(place: Place, client: KubeClient) -> None:
-    await definitions_installed(client, namespace=place.namespace)
+    await definitions_installed(client, followed=place.schedules)
     for reflector in place.reflectors:
         await reflector.synced.wait()
 

@@ -8,16 +8,20 @@ from sexton.control.queue import WorkQueue
 from sexton.kube.client import KubeClient
 from sexton.kube.clock import Clock
 from sexton.kube.errors import KubeError
+from sexton.kube.progress import Progress
 
 log = logging.getLogger(__name__)
 
 OLDEST_MEASUREMENT = timedelta(seconds=10)
 
 
-async def keep_time(client: KubeClient, *, cache: Cache, queue: WorkQueue, clock: Clock) -> None:
+async def keep_time(
+    client: KubeClient, *, cache: Cache, queue: WorkQueue, clock: Clock, progress: Progress
+) -> None:
     """Measure the difference of the clocks when it is old or in doubt; wake everybody when they agree again."""
     agreement, agreed = client.agreement, True
     while True:
+        progress.alive()
         if agreement.age > OLDEST_MEASUREMENT or not agreement.holds:
             try:
                 await client.measure_clock()

@@ -1,28 +1,35 @@
 """Schedules, watched by Kopf: a handler that puts each into the cache, and nothing else.
 
 No timers and no daemons (one heap serves all Schedules), no finalizers and no annotations of Kopf's on users' objects,
-no events of Kopf's own, no peering (the Lease will decide who leads).
+no events of Kopf's own, no peering (the Lease will decide who leads). What Kopf reads it has from us (`kopf_session`),
+and when it has died, be it only inside, it is begun anew.
 """
 
 import asyncio
 import itertools
 import logging
 import threading
+import time
 from collections.abc import Coroutine
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final, cast
 
+import aiohttp
 import kopf
 
 from sexton.api.meta import GROUP, SCHEDULE_PLURAL, VERSION
 from sexton.control.cache import Cache
+from sexton.control.kopf_session import KopfSession
+from sexton.control.kopf_thread import KopfThread
+from sexton.control.passing import Passing
 from sexton.control.queue import WorkQueue
-from sexton.control.schedule_key import ScheduleKey, key_of
-from sexton.control.schedules import KnownSchedule
+from sexton.control.schedule_feed import NOT_INSTALLED, Feed
+from sexton.control.schedule_key import ScheduleKey
+from sexton.control.sweeping import forget_absent
 from sexton.kube.client import PAGE, KubeClient
 from sexton.kube.errors import KubeError, NotFound
 from sexton.kube.resources import RUNS, SCHEDULES
+from sexton.serving.followed import Followed
 
 log = logging.getLogger(__name__)
 
@@ -34,79 +41,62 @@ RETRY_SECONDS = 2.0
 """How long after a failure Kopf asks again, for as long as it takes: it must be back soon after the API server is."""
 
 AGAIN_SECONDS = 10.0
-"""After how long it is tried again to watch what could not be watched."""
-
-LISTING_SECONDS = 0.2
-"""A list of Schedules is taken to be over when nothing more of it has come for so long."""
+"""After how long at most it is tried again."""
 
 IDLE_SECONDS = 0.1
-"""For how long Kopf keeps a worker for an object, and with it the object as it came last."""
+"""For how long Kopf keeps a worker for an object."""
+
+QUIET_SECONDS: Final = 15.0
+"""Whoever watches asks for what comes next as soon as it has handed on what came. Not to have asked for so long is to
+have died: much longer than Kopf pauses, or is held up by ten thousand Schedules at once."""
+
+STUCK_SECONDS: Final = 30.0
+"""For how long Kopf's loop may not go round."""
+
+FIRST_PAUSE_SECONDS: Final = 1.0
+LASTING_SECONDS: Final = 60.0
+"""Who has lived for so long is begun anew at once, and not after a pause that grows."""
+
+FOR_EVER_SECONDS: Final = 10_000.0
+"""Longer than any watch takes."""
+
+GLANCE_SECONDS: Final = 1.0
+ENDING_SECONDS: Final = 20.0
+"""How long Kopf may take to end. It waits five seconds itself for what does not end at once."""
 
 
-def registry_for(
-    cache: Cache, queue: WorkQueue, client: KubeClient, *, ready: asyncio.Event
-) -> kopf.OperatorRegistry:
+class KopfHangs(Exception):
+    """Kopf does not end, so it can't be begun anew in this process."""
+
+
+def registry_for(passing: Passing, session: KopfSession) -> kopf.OperatorRegistry:
     """Return the handlers; they run in Kopf's thread, and what they find goes to the loop that we are in now."""
     registry, loop = kopf.OperatorRegistry(), asyncio.get_running_loop()
 
     @kopf.on.login(registry=registry)
-    async def login(**_: object) -> kopf.ConnectionInfo:
-        found = asyncio.run_coroutine_threadsafe(client.connection_info(kopf.ConnectionInfo), loop)
-        return await asyncio.wrap_future(found)
-
-    @kopf.on.startup(registry=registry)
-    async def started(**_: object) -> None:
-        loop.call_soon_threadsafe(ready.set)
+    async def login(**_: object) -> kopf.AiohttpSession:
+        # It has what Kopf asks of one.
+        return kopf.AiohttpSession(
+            server="http://sexton", aiohttp_session=cast("aiohttp.ClientSession", session)
+        )
 
     @kopf.on.event(GROUP, VERSION, SCHEDULE_PLURAL, registry=registry)
     async def schedule_event(event: kopf.RawEvent, **_: object) -> None:
-        obj: dict[str, Any] = dict(event["object"])
-        if event["type"] == "DELETED":
-            loop.call_soon_threadsafe(cache.schedule_gone, key_of(obj))
-        elif event["type"] is None:
-            # Of a list. Kopf is done with thousands before we are with the first, so they wait packed.
-            loop.call_soon_threadsafe(listed, cache.unread(obj))
-        else:
-            loop.call_soon_threadsafe(cache.schedule_seen, obj)
-
-    def listed(schedule: KnownSchedule) -> None:
-        take_in_listed(schedule, cache=cache, queue=queue)
+        session.heard()
+        loop.call_soon_threadsafe(passing.arrived, event["type"], dict(event["object"]))
 
     return registry
-
-
-def take_in_listed(schedule: KnownSchedule, *, cache: Cache, queue: WorkQueue) -> None:
-    """Take in a Schedule of a list. One that is due may come last, and goes before all that are not."""
-    queue.hold_back(LISTING_SECONDS)
-    cache.schedule_read(schedule)
-    if schedule.expected is not None:
-        queue.wake_at(schedule.key, schedule.expected)
-
-
-class NothingToCompare(kopf.DiffBaseStorage):
-    """Spares Kopf the copies of each object by which it would tell what has changed: no handler of ours asks for it."""
-
-    def build(self, *, body: kopf.Body, extra_fields: object = None) -> kopf.BodyEssence:  # noqa: ARG002
-        """Return nothing of an object."""
-        return kopf.BodyEssence()
-
-    def fetch(self, *, body: kopf.Body) -> None:
-        """Return nothing of what an object was before."""
-
-    def store(self, *, body: kopf.Body, patch: kopf.Patch, essence: kopf.BodyEssence) -> None:
-        """Store nothing."""
 
 
 def settings_for() -> kopf.OperatorSettings:
     """Return the settings that keep Kopf to watching."""
     settings = kopf.OperatorSettings()
+    settings.process.ultimate_exiting_timeout = None  # whether it ends is looked at from outside
     settings.posting.enabled = False
-    settings.persistence.diffbase_storage = NothingToCompare()
     settings.queueing.idle_timeout = IDLE_SECONDS
     settings.networking.error_backoffs = itertools.repeat(RETRY_SECONDS)
-    settings.watching.server_timeout = 300
-    settings.watching.client_timeout = 310
-    settings.watching.inactivity_timeout = 70
+    # All time-outs are those of our own client, and so are the sizes of pages.
+    settings.watching.inactivity_timeout = FOR_EVER_SECONDS
     settings.watching.chunk_size = PAGE
     # The resources are known and installed before we start: no permission to watch definitions or namespaces.
     settings.scanning.disabled = True
@@ -118,34 +108,53 @@ async def watch_schedules(
     queue: WorkQueue,
     client: KubeClient,
     *,
-    namespace: str | None,
     stop: asyncio.Event,
-    ready: asyncio.Event,
+    followed: Followed,
 ) -> None:
-    """Follow the Schedules of a namespace (None: of all) until told to stop; ``ready`` is set while that is so.
+    """Follow the Schedules of a namespace (None: of all) until told to stop.
 
-    Kopf has a thread and a loop of its own: when it stops, it takes every task of its loop for its own, waits for
-    them and cancels them. Whatever it may die of is no reason to end all else: it is started again. It is not started
-    before it can watch, since until then the Schedules are to be listed.
+    Raises:
+        KopfHangs: they can't be followed in this process any more.
     """
-    registry = registry_for(cache, queue, client, ready=ready)
-    while await unless(stop, _until_watchable(cache, client, namespace=namespace)):
-        try:
-            await _follow(registry, namespace=namespace, stop=stop)
-        except Exception as error:  # noqa: BLE001 - whatever Kopf died of, the Schedules have to be followed
-            log.warning("watching Schedules of %s has ended: %s", namespace or "all namespaces", error)
-        ready.clear()
-        if not await unless(stop, asyncio.sleep(AGAIN_SECONDS)):
+    pause = 0.0
+    while True:
+        began = time.monotonic()
+        why = await Follower(cache, queue, client, followed=followed).follow(stop=stop)
+        if stop.is_set():
+            return
+        lasted = time.monotonic() - began
+        pause = (
+            FIRST_PAUSE_SECONDS
+            if lasted > LASTING_SECONDS
+            else min(pause * 2 or FIRST_PAUSE_SECONDS, AGAIN_SECONDS)
+        )
+        log.error(
+            "watching Schedules has ended, and is begun anew in %.0f s: %s",
+            pause,
+            why,
+            extra={"namespace": followed.namespace},
+        )
+        followed.progress.failed(f"what watches them has ended: {why}")
+        if not await unless(stop, asyncio.sleep(pause)):
             return
 
 
-async def _follow(registry: kopf.OperatorRegistry, *, namespace: str | None, stop: asyncio.Event) -> None:
-    """Run Kopf until it ends or is told to stop."""
-    stop_kopf, loop = threading.Event(), asyncio.get_running_loop()
+class Follower:
+    """One life of Kopf, and who looks after it."""
 
-    def follow() -> None:
-        asyncio.run(
-            kopf.operator(
+    def __init__(self, cache: Cache, queue: WorkQueue, client: KubeClient, *, followed: Followed) -> None:
+        namespace = followed.namespace
+
+        def listed(present: set[ScheduleKey], resource_version: int) -> None:
+            forget_absent(cache, present, namespace=namespace, resource_version=resource_version)
+
+        passing = Passing(cache, queue)
+        feed = Feed(client, namespace=namespace, followed=followed, passing=passing, listed=listed)
+        self.session = KopfSession(feed=feed, home=asyncio.get_running_loop(), namespace=namespace)
+        registry = registry_for(passing, self.session)
+
+        def operator(stop: threading.Event) -> Coroutine[Any, Any, None]:
+            return kopf.operator(
                 registry=registry,
                 settings=settings_for(),
                 standalone=True,
@@ -153,20 +162,55 @@ async def _follow(registry: kopf.OperatorRegistry, *, namespace: str | None, sto
                 identity=ALONE,
                 clusterwide=namespace is None,
                 namespaces=[] if namespace is None else [namespace],
-                stop_flag=stop_kopf,
+                stop_flag=stop,
             )
-        )
 
-    # Not one of the threads that everything else shares: there are few of those, and this one stays.
-    with ThreadPoolExecutor(1, thread_name_prefix=f"schedules of {namespace}") as thread:
-        following: asyncio.Future[Any] = loop.run_in_executor(thread, follow)
-        stopping: asyncio.Future[Any] = asyncio.ensure_future(stop.wait())
+        self.thread = KopfThread(operator, name=f"schedules of {namespace}")
+
+    async def follow(self, *, stop: asyncio.Event) -> str:
+        """Let Kopf live until it has died or it is time to stop, and return what it has died of.
+
+        Raises:
+            KopfHangs: it does not end.
+        """
+        self.thread.start()
         try:
-            await asyncio.wait({following, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            while await self._goes_on(stop):
+                pass
+            why = self._why()
         finally:
-            stop_kopf.set()
-            stopping.cancel()
-            await following
+            self.session.abandon()
+            self.thread.stop()
+        try:
+            async with asyncio.timeout(ENDING_SECONDS):
+                await self.thread.ended.wait()
+        except TimeoutError:
+            raise KopfHangs(f"it does not end within {ENDING_SECONDS:.0f} s, though {why}") from None
+        return why
+
+    async def _goes_on(self, stop: asyncio.Event) -> bool:
+        """Wait for a moment, and tell whether Kopf is alive then, and is to be."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GLANCE_SECONDS):
+                await unless(stop, _done(self.thread.ended))
+        return not (stop.is_set() or self.thread.ended.is_set() or self._is_dead())
+
+    def _is_dead(self) -> bool:
+        return self.session.idle_seconds > QUIET_SECONDS or self.thread.stuck_seconds > STUCK_SECONDS
+
+    def _why(self) -> str:
+        """Return in words what is the matter with it."""
+        if self.thread.ended.is_set():
+            return f"it has died of {self.thread.error!r}" if self.thread.error else "it has ended"
+        if (stuck := self.thread.stuck_seconds) > STUCK_SECONDS:
+            return f"its loop has not gone round for {stuck:.0f} s"
+        if (idle := self.session.idle_seconds) > QUIET_SECONDS:
+            return f"it has not asked for anything for {idle:.0f} s"
+        return "it was told to stop"
+
+
+async def _done(event: asyncio.Event) -> None:
+    await event.wait()
 
 
 async def unless(stop: asyncio.Event, part: Coroutine[Any, Any, None]) -> bool:
@@ -183,83 +227,21 @@ async def unless(stop: asyncio.Event, part: Coroutine[Any, Any, None]) -> bool:
     return not stop.is_set()
 
 
-async def _until_watchable(cache: Cache, client: KubeClient, *, namespace: str | None) -> None:
-    """Wait until Schedules can be listed and watched as Kopf will do it; while they can only be listed, do that."""
-    while True:
-        try:
-            await _try_to_watch(client, namespace=namespace)
-        except KubeError as error:
-            where = namespace or "all namespaces"
-            log.warning("Schedules of %s can't be watched, listing them instead: %s", where, error)
-        else:
-            return
-        with suppress(KubeError):
-            await _sweep(cache, client, namespace=namespace)
-        await asyncio.sleep(AGAIN_SECONDS)
-
-
-async def _try_to_watch(client: KubeClient, *, namespace: str | None) -> None:
-    """List Schedules, and begin to watch them, just to see whether we may."""
-    page = await client.list_page(SCHEDULES, namespace=namespace, query={"limit": "1"})
-    from_here = {"resourceVersion": page["metadata"]["resourceVersion"]}
-    async with client.watch(
-        SCHEDULES,
-        namespace=namespace,
-        query=from_here,
-        timeout_seconds=1,
-        # As long as for any other answer: a slow API server can be watched all the same.
-        silence_seconds=client.request_timeout_seconds,
-    ):
-        pass
-
-
-async def definitions_installed(client: KubeClient, *, namespace: str | None) -> None:
-    """Wait until the API server knows our resources; Kopf looks for them only once."""
+async def definitions_installed(client: KubeClient, *, followed: Followed) -> None:
+    """Wait until the API server knows our resources, and tell meanwhile what is in the way."""
     delay = DEFINITIONS_INTERVAL_SECONDS
     while True:
         try:
             for resource in (SCHEDULES, RUNS):
-                await client.list_page(resource, namespace=namespace, query={"limit": "1"})
+                await client.list_page(resource, namespace=followed.namespace, query={"limit": "1"})
         except NotFound:
-            log.warning(
-                "the definitions of Schedule and ScheduleRun are not installed: kubectl apply -f crds/"
-            )
-            delay = DEFINITIONS_INTERVAL_SECONDS
+            why, delay = NOT_INSTALLED, DEFINITIONS_INTERVAL_SECONDS
         except KubeError as error:
-            log.warning("the API server does not show Schedules: %s", error)
+            why = f"the API server does not show Schedules and their runs: {error}"
         else:
             return
+        if followed.progress.why != why:
+            log.warning("%s", why, extra={"namespace": followed.namespace})
+        followed.progress.failed(why)
         await asyncio.sleep(delay)
         delay = min(delay * 2, AGAIN_SECONDS)
-
-
-async def sweep_schedules(
-    cache: Cache, client: KubeClient, *, namespace: str | None, interval_seconds: float, begin: asyncio.Event
-) -> None:
-    """List the Schedules again every few minutes: a lost watch event delays, never loses.
-
-    Kopf goes on trying when it may not watch any more, and tells nobody but the log. So that is looked at as well, and
-    until it may again they are listed more often.
-    """
-    await begin.wait()
-    pause = interval_seconds
-    while True:
-        await asyncio.sleep(pause)
-        try:
-            await _sweep(cache, client, namespace=namespace)
-            await _try_to_watch(client, namespace=namespace)
-            pause = interval_seconds
-        except KubeError as error:
-            pause = min(interval_seconds, AGAIN_SECONDS)
-            log.warning("listing Schedules again failed: %s", error)
-
-
-async def _sweep(cache: Cache, client: KubeClient, *, namespace: str | None) -> None:
-    present: set[ScheduleKey] = set()
-    known = {key for key in cache if namespace in (None, key.namespace)}
-    async for page in client.list_pages(SCHEDULES, namespace=namespace):
-        for obj in page.get("items", ()):
-            present.add(key_of(obj))
-            cache.schedule_seen(obj)
-    for key in known - present:
-        cache.schedule_gone(key)

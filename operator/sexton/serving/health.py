@@ -1,12 +1,12 @@
 """Liveness and readiness over HTTP.
 
-Alive: the event loop answers. Ready: Schedules are watched, and our clock agrees with the API server's. One namespace
-of several whose Schedules can't be watched, or a permission that is missed, makes nobody unready: the others go on. It
-is told all the same, in the lines that follow the first.
+Alive: the event loop answers, and what must go on in it goes on. Ready: Schedules, Jobs and runs are followed, and our
+clock agrees with the API server's. One namespace of several that can't be followed, or a permission that is missed,
+makes nobody unready: the others go on. It is told all the same, in the lines that follow the first.
 """
 
-import asyncio
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,22 +14,28 @@ from aiohttp import web
 
 from sexton.kube.clock import Agreement
 from sexton.kube.permissions import Permissions
+from sexton.serving.followed import Followed
 from sexton.serving.port import serve
+from sexton.serving.vital import Vital
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """What readiness depends on."""
+    """What readiness and liveness depend on."""
 
     agreement: Agreement
     permissions: Permissions
-    watching: Mapping[str | None, asyncio.Event]
-    """Whether Schedules are watched, for each namespace, or for all of them as None."""
+    followed: Sequence[Followed]
+    vital: Sequence[Vital] = ()
+
+    def lifeless(self) -> str | None:
+        """Return what does not go on, or None if all does."""
+        return next((trouble for each in self.vital if (trouble := each.trouble()) is not None), None)
 
     def obstacle(self) -> str | None:
         """Return why the operator is not ready, or None if it is."""
-        if not any(watched.is_set() for watched in self.watching.values()):
-            return "Schedules are not watched"
+        if (deaf := next(self._deaf(), None)) is not None:
+            return deaf
         if not self.agreement.holds:
             skew = self.agreement.skew
             return (
@@ -39,11 +45,20 @@ class Health:
             )
         return None
 
+    def _deaf(self) -> Iterator[str]:
+        """Yield what is wrong with each kind that is followed nowhere."""
+        kinds: dict[str, list[str | None]] = defaultdict(list)
+        for each in self.followed:
+            kinds[each.what].append(each.trouble())
+        for troubles in kinds.values():
+            if all(troubles):
+                yield str(troubles[0])
+
     def troubles(self) -> Iterator[str]:
         """Yield what is not as it should be, be it an obstacle or not."""
-        for namespace, watched in self.watching.items():
-            if namespace is not None and not watched.is_set():
-                yield f"Schedules of namespace {namespace} are not watched"
+        for each in self.followed:
+            if (trouble := each.trouble()) is not None:
+                yield trouble
         for permission in self.permissions.lacking:
             yield f"not permitted to {permission}"
 
@@ -57,10 +72,11 @@ async def answer(health: Health, request: web.BaseRequest) -> web.Response:
     """Return the answer to a request."""
     match request.method, request.path:
         case "GET" | "HEAD", "/healthz":
-            return web.Response(text="ok\n")
+            lifeless = health.lifeless()
+            return web.Response(text=f"{lifeless or 'ok'}\n", status=200 if lifeless is None else 503)
         case "GET" | "HEAD", "/readyz":
             obstacle = health.obstacle()
-            lines = [obstacle or "ok", *health.troubles()]
+            lines = [obstacle or "ok", *(line for line in health.troubles() if line != obstacle)]
             return web.Response(text="\n".join([*lines, ""]), status=200 if obstacle is None else 503)
         case "GET" | "HEAD", _:
             return web.Response(text="there are /healthz and /readyz\n", status=404)

@@ -7,7 +7,7 @@ operator's side is plain HTTP on the loopback device; to the API server it speak
 import asyncio
 import json
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
@@ -65,6 +65,8 @@ class Proxy:
         self.watches_cut = 0
         self.spell: Spell | None = None
         """What the answers are replaced by, if they are."""
+        self.instead: Callable[[str, str], web.Response | None] = lambda _method, _path: None
+        """What a request is answered with in the place of the API server, given its method, and its path and query."""
 
     @property
     def kubeconfig(self) -> Path:
@@ -108,6 +110,8 @@ class Proxy:
         self.kubeconfig.write_text(json.dumps(config))
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        if (answer := self.instead(request.method, request.raw_path)) is not None:
+            return answer
         try:
             if "watch=true" in request.query_string or "watch=1" in request.query_string:
                 return await self._watch(request)

@@ -3,9 +3,9 @@
 import asyncio
 
 from sexton.control.cache import Cache
+from sexton.control.passing import take_in_listed
 from sexton.control.queue import WorkQueue
 from sexton.control.schedule_key import ScheduleKey
-from sexton.control.watching import take_in_listed
 from sexton.deciding import Settings
 from unit.control.clocks import StillClock
 from unit.control.objects import Object, schedule_object

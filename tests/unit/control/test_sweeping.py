@@ -1,7 +1,8 @@
 """Listing Schedules again: "a lost watch event delays, never loses"."""
 
+from sexton.control.aside import Aside
 from sexton.control.cache import Cache
-from sexton.control.watching import _sweep
+from sexton.control.sweeping import sweep
 from sexton.deciding import Settings
 from sexton.kube.resources import SCHEDULES
 from unit.control.api_server import ApiServer
@@ -17,14 +18,14 @@ def parts() -> tuple[ApiServer, Cache]:
 async def test_a_schedule_whose_event_was_lost_is_found() -> None:
     server, cache = parts()
     server.put(SCHEDULES, schedule_object())
-    await _sweep(cache, server, namespace=None)
+    await sweep(cache, server, aside=Aside(SCHEDULES), namespace=None)
     assert list(cache) == [KEY]
 
 
 async def test_one_that_is_gone_goes() -> None:
     server, cache = parts()
     cache.schedule_seen(schedule_object())
-    await _sweep(cache, server, namespace=None)
+    await sweep(cache, server, aside=Aside(SCHEDULES), namespace=None)
     assert list(cache) == []
 
 
@@ -34,14 +35,14 @@ async def test_a_namesake_with_another_uid_is_another() -> None:
     again = schedule_object()
     again["metadata"]["uid"] = "another"
     server.put(SCHEDULES, again)
-    await _sweep(cache, server, namespace=None)
+    await sweep(cache, server, aside=Aside(SCHEDULES), namespace=None)
     assert list(cache) == [key("another")]
 
 
 async def test_a_list_of_one_namespace_says_nothing_of_another() -> None:
     server, cache = parts()
     cache.schedule_seen(schedule_object())
-    await _sweep(cache, server, namespace="somewhere-else")
+    await sweep(cache, server, aside=Aside(SCHEDULES), namespace="somewhere-else")
     assert list(cache) == [KEY]
-    await _sweep(cache, server, namespace=NAMESPACE)
+    await sweep(cache, server, aside=Aside(SCHEDULES), namespace=NAMESPACE)
     assert list(cache) == []

@@ -9,6 +9,7 @@ from sexton.control.schedule_key import ScheduleKey
 from sexton.control.timekeeping import keep_time
 from sexton.deciding import Settings
 from sexton.kube.errors import Outage
+from sexton.kube.progress import Progress
 from unit.control.api_server import ApiServer
 from unit.control.clocks import StillClock
 from unit.control.objects import KEY, schedule_object
@@ -38,6 +39,7 @@ class Kept:
         self.clock = StillClock()
         self.server = Server(self.clock)
         self.woken: list[ScheduleKey] = []
+        self.progress = Progress(monotonic=self.clock.monotonic)
         queue = WorkQueue(clock=self.clock, workers=1)
 
         async def work(key: ScheduleKey) -> None:
@@ -47,7 +49,7 @@ class Kept:
         cache = Cache(clock=self.clock, settings=Settings(), wake=lambda _: None)
         cache.schedule_seen(schedule_object())
         self._keeping = asyncio.create_task(
-            keep_time(self.server, cache=cache, queue=queue, clock=self.clock)
+            keep_time(self.server, cache=cache, queue=queue, clock=self.clock, progress=self.progress)
         )
 
     async def looks(self, *, after: float = 1.0) -> None:
@@ -90,3 +92,11 @@ async def test_a_server_that_does_not_answer_is_asked_again() -> None:
     await kept.looks(after=11)
     await kept.looks()
     assert kept.server.asked >= 2
+
+
+async def test_each_look_is_a_sign_of_life() -> None:
+    kept = Kept()
+    await kept.looks(after=5)
+    assert kept.progress.silent_seconds == 0
+    kept.clock._seconds += 7  # time passes, and it is not woken
+    assert kept.progress.silent_seconds == 7

@@ -1,0 +1,85 @@
+"""Schedules on their way through Kopf: it is shown whose turn it is, and what they contain waits here meanwhile.
+
+Kopf acts on finalizers and annotations that anybody may write, and copies what it is given. It needs none of that to
+tell in which order things come.
+"""
+
+from typing import Any, Final
+
+from sexton.control.aside import Aside
+from sexton.control.cache import Cache
+from sexton.control.queue import WorkQueue
+from sexton.control.schedule_key import key_of
+from sexton.control.schedules import KnownSchedule
+from sexton.control.sweeping import take_in
+from sexton.kube.resources import SCHEDULES
+
+Object = dict[str, Any]
+
+SHOWN: Final = ("namespace", "name", "uid", "resourceVersion")
+
+LISTING_SECONDS: Final = 0.2
+"""A list of Schedules is taken to be over when nothing more of it has come for so long."""
+
+
+class Passing:
+    """The Schedules that Kopf has been shown and has not handed on yet."""
+
+    def __init__(self, cache: Cache, queue: WorkQueue) -> None:
+        self._cache = cache
+        self._queue = queue
+        self._aside = Aside(SCHEDULES)
+        self._listed: dict[tuple[str, str], KnownSchedule] = {}
+        """By UID and version. Kopf is done with thousands before we are with the first, so they wait packed."""
+        self._changed: dict[tuple[str, str], Object] = {}
+
+    def __len__(self) -> int:
+        return len(self._listed) + len(self._changed)
+
+    def listed(self, obj: Object) -> Object:
+        """Keep a Schedule of a list, and return what Kopf is to see of it."""
+        try:
+            self._listed[_key(obj)] = self._cache.unread(obj)
+        except Exception as error:  # noqa: BLE001 - it is named where it is set aside
+            self._aside.put(obj, error)
+        return _shown(obj)
+
+    def changed(self, event: Object) -> Object:
+        """Keep the Schedule of an event of a watch, and return what Kopf is to see of it."""
+        if event["type"] in {"ADDED", "MODIFIED"}:
+            self._changed[_key(event["object"])] = event["object"]
+        return {"type": event["type"], "object": _shown(event["object"])}
+
+    def arrived(self, kind: str | None, shown: Object) -> None:
+        """Take in a Schedule that Kopf has handed on: one of a list (kind None), or of an event."""
+        key = _key(shown)
+        if kind == "DELETED":
+            self._cache.schedule_gone(key_of(shown))
+        elif kind is None:
+            if (schedule := self._listed.pop(key, None)) is not None:
+                self._take_in_listed(schedule, shown)
+        elif (obj := self._changed.pop(key, None)) is not None:
+            take_in(obj, cache=self._cache, aside=self._aside)
+
+    def _take_in_listed(self, schedule: KnownSchedule, shown: Object) -> None:
+        try:
+            take_in_listed(schedule, cache=self._cache, queue=self._queue)
+        except Exception as error:  # noqa: BLE001 - likewise
+            self._aside.put(shown, error)
+
+
+def take_in_listed(schedule: KnownSchedule, *, cache: Cache, queue: WorkQueue) -> None:
+    """Take in a Schedule of a list. One that is due may come last, and goes before all that are not."""
+    queue.hold_back(LISTING_SECONDS)
+    cache.schedule_read(schedule)
+    if schedule.expected is not None:
+        queue.wake_at(schedule.key, schedule.expected)
+
+
+def _key(obj: Object) -> tuple[str, str]:
+    return obj["metadata"]["uid"], obj["metadata"]["resourceVersion"]
+
+
+def _shown(obj: Object) -> Object:
+    metadata = {key: obj["metadata"][key] for key in SHOWN if key in obj["metadata"]}
+    return {"apiVersion": SCHEDULES.api_version, "kind": SCHEDULES.kind, "metadata": metadata}

@@ -1,0 +1,77 @@
+"""Schedules, listed again every few minutes: a lost watch event delays, never loses."""
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from typing import Any
+
+from sexton.control.aside import Aside
+from sexton.control.cache import Cache
+from sexton.control.schedule_key import ScheduleKey, key_of
+from sexton.kube.client import KubeClient
+from sexton.kube.errors import KubeError
+from sexton.kube.permissions import Permission
+from sexton.kube.resources import SCHEDULES
+
+log = logging.getLogger(__name__)
+
+Object = dict[str, Any]
+
+AGAIN_SECONDS = 10.0
+"""How often Schedules are listed that may not be watched."""
+
+
+async def sweep_schedules(
+    cache: Cache, client: KubeClient, *, namespace: str | None, interval_seconds: float, begin: asyncio.Event
+) -> None:
+    """List the Schedules every so many seconds, and more often while they may not be watched."""
+    await begin.wait()
+    aside, waited = Aside(SCHEDULES), 0.0
+    watching = Permission("watch", SCHEDULES, namespace)
+    while True:
+        pause = min(interval_seconds, AGAIN_SECONDS)
+        await asyncio.sleep(pause)
+        waited += pause
+        if waited < interval_seconds and watching not in client.permissions.lacking:
+            continue
+        waited = 0.0
+        try:
+            await sweep(cache, client, namespace=namespace, aside=aside)
+        except KubeError as error:
+            log.warning("listing Schedules again failed: %s", error, extra={"namespace": namespace})
+
+
+async def sweep(cache: Cache, client: KubeClient, *, namespace: str | None, aside: Aside) -> None:
+    """List the Schedules, and take in what has become of them.
+
+    Raises:
+        KubeError: the list is not complete, so nobody is taken to be gone.
+    """
+    present: set[ScheduleKey] = set()
+    version = 0
+    async for page in client.list_pages(SCHEDULES, namespace=namespace):
+        for obj in page["items"]:
+            present.add(key_of(obj))
+            take_in(obj, cache=cache, aside=aside)
+        version = int(page["metadata"]["resourceVersion"])
+    forget_absent(cache, present, namespace=namespace, resource_version=version)
+
+
+def take_in(obj: Object, *, cache: Cache, aside: Aside) -> None:
+    """Take in a Schedule. One that can't be read, whatever somebody has written there, stops no other."""
+    try:
+        cache.schedule_seen(obj)
+    except Exception as error:  # noqa: BLE001 - it is named where it is set aside
+        aside.put(obj, error)
+
+
+def forget_absent(
+    cache: Cache, present: Iterable[ScheduleKey], *, namespace: str | None, resource_version: int
+) -> None:
+    """Take in which Schedules a complete list has. Whoever it lacks, and is not younger than it, is gone."""
+    for key in set(cache) - set(present):
+        entry = cache.entry(key)
+        if entry is None or namespace not in (None, key.namespace):
+            continue
+        if entry.schedule.resource_version <= resource_version:
+            cache.schedule_gone(key)
