@@ -3,25 +3,28 @@
 import asyncio
 import signal
 from types import FrameType
+from typing import Any
 
-from sexton.control.kopf_thread import KopfThread
+import kopf
 
 
 def dies_on(number: signal.Signals) -> None:
     """From now on, cancel Kopf's watchers when this process is sent a signal. Kopf itself goes on, and sees nothing."""
-    lives: list[KopfThread] = []
-    start = KopfThread.start
+    operator, lives = kopf.operator, dict[asyncio.AbstractEventLoop, None]()
 
-    def remembered(self: KopfThread) -> None:
-        lives.append(self)
-        start(self)
+    async def remembered(**options: Any) -> None:
+        loop = asyncio.get_running_loop()
+        lives[loop] = None
+        try:
+            await operator(**options)
+        finally:
+            del lives[loop]
 
     def die(_number: int, _frame: FrameType | None) -> None:
-        for life in lives:
-            if life.loop is not None and not life.ended.is_set():
-                life.loop.call_soon_threadsafe(_cancel_watchers, life.loop)
+        for loop in list(lives):
+            loop.call_soon_threadsafe(_cancel_watchers, loop)
 
-    KopfThread.start = remembered  # type: ignore[method-assign]
+    kopf.operator = remembered
     signal.signal(number, die)
 
 

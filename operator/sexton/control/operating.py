@@ -221,7 +221,7 @@ def _parts_of(
     }
     # Whoever finds a Schedule has it decided upon, so that waits for the first lists.
     parts[f"sweep of {place}"] = sweep_schedules(
-        cache, client, namespace=namespace, interval_seconds=seconds, begin=place.listed
+        cache, client, followed=place.schedules, interval_seconds=seconds, begin=place.listed
     )
     parts[f"old requests of {place}"] = requests.sweep(namespace=namespace, interval_seconds=seconds)
     return parts

@@ -152,9 +152,11 @@ class Feed:
         if not shown or isinstance(fault, Answer):
             self._in_vain += 1
             self._slow_down(fault)
+        if isinstance(fault, NotPermitted):
+            raise fault  # they are listed instead (`sweeping`), and the permission is told of
         what = "watching failed" if fault else f"the watch ended after {lasted:.1f} s, before its time"
         self._failed(what, fault)
-        if self._in_vain >= TRIES or (isinstance(fault, Answer) and not isinstance(fault, NotPermitted)):
+        if self._in_vain >= TRIES or isinstance(fault, Answer):
             self._in_vain = 0
             raise ListAnew(what) from fault
         if fault is not None:

@@ -12,6 +12,7 @@ from sexton.kube.client import KubeClient
 from sexton.kube.errors import KubeError
 from sexton.kube.permissions import Permission
 from sexton.kube.resources import SCHEDULES
+from sexton.serving.followed import Followed
 
 log = logging.getLogger(__name__)
 
@@ -22,22 +23,30 @@ AGAIN_SECONDS = 10.0
 
 
 async def sweep_schedules(
-    cache: Cache, client: KubeClient, *, namespace: str | None, interval_seconds: float, begin: asyncio.Event
+    cache: Cache, client: KubeClient, *, followed: Followed, interval_seconds: float, begin: asyncio.Event
 ) -> None:
-    """List the Schedules every so many seconds, and more often while they may not be watched."""
+    """List the Schedules every so many seconds, and more often while they may not be watched.
+
+    In that case it is the lists by which they are followed.
+    """
     await begin.wait()
-    aside, waited = Aside(SCHEDULES), 0.0
+    namespace, aside, waited = followed.namespace, Aside(SCHEDULES), 0.0
     watching = Permission("watch", SCHEDULES, namespace)
     while True:
         pause = min(interval_seconds, AGAIN_SECONDS)
         await asyncio.sleep(pause)
         waited += pause
-        if waited < interval_seconds and watching not in client.permissions.lacking:
+        instead = watching in client.permissions.lacking
+        if waited < interval_seconds and not instead:
             continue
         waited = 0.0
         try:
             await sweep(cache, client, namespace=namespace, aside=aside)
+            if instead:
+                followed.progress.alive()
         except KubeError as error:
+            if instead:
+                followed.progress.failed(f"listing failed: {error}")
             log.warning("listing Schedules again failed: %s", error, extra={"namespace": namespace})
 
 

@@ -185,7 +185,9 @@ class Follower:
             async with asyncio.timeout(ENDING_SECONDS):
                 await self.thread.ended.wait()
         except TimeoutError:
-            raise KopfHangs(f"it does not end within {ENDING_SECONDS:.0f} s, though {why}") from None
+            raise KopfHangs(
+                f"what watches Schedules does not end within {ENDING_SECONDS:.0f} s: {why}"
+            ) from None
         return why
 
     async def _goes_on(self, stop: asyncio.Event) -> bool:

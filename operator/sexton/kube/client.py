@@ -5,11 +5,10 @@ refuse pod fields they don't know, and turning objects into them and back costs 
 """
 
 import asyncio
-import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from http import HTTPStatus
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import aiohttp
 
@@ -26,10 +25,6 @@ from sexton.kube.resources import Resource, check_names
 __all__ = ["PAGE", "KubeClient"]
 
 Object = dict[str, Any]
-Info = TypeVar("Info")
-
-BEARER = re.compile("^bearer ", re.IGNORECASE)
-"""What a token has before it: the client writes it in lower case where it is a pod's."""
 
 
 class KubeClient(Exchanges):
@@ -57,20 +52,6 @@ class KubeClient(Exchanges):
             clock=clock,
             agreement=agreement,
             request_timeout_seconds=request_timeout_seconds,
-        )
-
-    async def connection_info(self, make: Callable[..., Info]) -> Info:
-        """Return how we are connected, for another library that connects itself: server, trust, credentials."""
-        configuration = self._api.configuration
-        bearer = (await configuration.auth_settings()).get("BearerToken", {}).get("value", "")
-        return make(
-            server=self.host,
-            ca_path=configuration.ssl_ca_cert,
-            ca_data=configuration.ca_cert_data,
-            insecure=not configuration.verify_ssl,
-            token=BEARER.sub("", bearer) or None,
-            certificate_path=configuration.cert_file,
-            private_key_path=configuration.key_file,
         )
 
     async def measure_clock(self) -> None:

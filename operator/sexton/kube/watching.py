@@ -153,8 +153,16 @@ class Reflector:
             if error is None and lasted >= min(seconds, self.pace.last_retry):
                 continue
             if isinstance(error, Refused):
-                # Somebody forgot to allow it: what a list shows every few seconds has to do.
-                await self._pause(self.pace.last_retry, f"watching is refused, so it is listed: {error}")
+                # Somebody forgot to allow it: what a list shows every few seconds has to do. So it is followed all
+                # the same; the permission is told of.
+                log.warning(
+                    "%s: watching is refused, so they are listed every %.0f s: %s",
+                    self.resource.plural,
+                    self.pace.last_retry,
+                    error,
+                    extra={"namespace": self.namespace},
+                )
+                await asyncio.sleep(self.pace.last_retry)
                 return
             said = f": {error}" if error is not None else f" after {lasted:.1f} s, before its time"
             await self._pause(backoff.pause_after(error), f"watching ended{said}")

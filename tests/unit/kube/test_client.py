@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import certifi
 import pytest
@@ -98,8 +98,9 @@ async def test_the_service_account_of_a_pod_serves_where_no_kubeconfig_is(
     client = await KubeClient.connect(
         kubeconfig=None, clock=clock, agreement=Agreement(clock, tolerance=timedelta(minutes=1))
     )
-    info: dict[str, Any] = await client.connection_info(dict)
-    found = (client.host, info["token"], info["ca_path"])
+    configuration = client._api.configuration
+    bearer = (await configuration.auth_settings())["BearerToken"]["value"]
+    found = (client.host, bearer.split()[-1], configuration.ssl_ca_cert)
     assert found == ((NOWHERE, "t", None) if kubeconfig else ("https://10.0.0.1:443", "the-pods", authority))
     await client.close()
 

@@ -10,6 +10,7 @@ import pytest
 from sexton.kube import watching
 from sexton.kube.client import KubeClient
 from sexton.kube.errors import Gone, KubeError, NotPermitted, Outage, Refused, StatusReport, answer
+from sexton.kube.progress import Progress
 from sexton.kube.resources import JOBS, Resource
 from sexton.kube.watching import Identity, Pace, Reflector
 
@@ -96,12 +97,17 @@ def event(kind: str, obj: Object) -> Object:
     return {"type": kind, "object": obj}
 
 
-async def followed(client: Script, *, sink: Sink | None = None) -> Sink:
+async def followed(client: Script, *, sink: Sink | None = None, progress: Progress | None = None) -> Sink:
     """Let a reflector run until its server has no more to say."""
     sink = sink or Sink()
     pace = Pace(first_retry=0.0, last_retry=0.0)
     reflector = Reflector(
-        client=client, resource=JOBS, sink=sink, selectors={"labelSelector": "ours"}, pace=pace
+        client=client,
+        resource=JOBS,
+        sink=sink,
+        selectors={"labelSelector": "ours"},
+        pace=pace,
+        progress=progress or Progress(),
     )
     following = asyncio.create_task(reflector.run())
     async with asyncio.timeout(5):
@@ -215,6 +221,19 @@ async def test_a_watch_that_is_refused_is_replaced_by_a_list() -> None:
         ("listed", (frozenset({"a"}), 9)),
         ("listed", (frozenset(), 10)),
     ]
+
+
+async def test_who_may_not_watch_and_lists_instead_has_not_failed() -> None:
+    refusal = NotPermitted(StatusReport(code=403, reason="Forbidden", message="cannot watch"))
+    client = Script([page(version=7), page(version=9)], [[refusal], [refusal]])
+    failed: list[str] = []
+
+    class Noted(Progress):
+        def failed(self, why: object) -> None:
+            failed.append(str(why))
+
+    await followed(client, progress=Noted())
+    assert [why for why in failed if "cannot watch" in why] == []
 
 
 async def test_a_list_that_fails_is_tried_again() -> None:
