@@ -160,20 +160,22 @@ class Books:
     def _counted(self) -> dict[str, int]:
         """Count the records as the counters ought to."""
         counted: Counter[str] = Counter()
+        fired: dict[str, bool] = {}
+        """The scheduled times that had a Job, and whether they were caught up on."""
         for life in self.records.values():
             spec, status = life.newest["spec"], life.newest["status"]
             phase, many = status["phase"], int(status.get("window", {}).get("count", 1))
             scheduled = not spec.get("manual", False)
-            first = scheduled and _attempt(life) == 1
-            started = phase not in ("Skipped", "Missed") and ("jobName" in status or phase != "Replaced")
-            counted["fired"] += first and started
-            counted["caughtUp"] += first and started and spec.get("caughtUp", False)
-            counted["retried"] += _attempt(life) > 1
+            started = "jobName" in status
+            counted["retried"] += started and _attempt(life) > 1
+            if scheduled and started:
+                fired[str(spec["scheduledTime"])] = bool(spec.get("caughtUp", False))
             counted["succeeded"] += phase == "Succeeded"
             counted["failed"] += bool(life.phases & FAILED)
             counted["deadLettered"] += "DeadLettered" in life.phases
             counted["missed"] += many * (scheduled and phase == "Missed")
             counted["skippedOverlaps"] += many * (scheduled and phase == "Skipped")
+        counted["fired"], counted["caughtUp"] = len(fired), sum(fired.values())
         return {key: counted[key] for key in COUNTERS}
 
 

@@ -174,6 +174,9 @@ def test_a_full_quota_is_waited_out(world: World) -> None:
     assert run["status"]["reason"] == "QuotaExceeded"
     assert "exceeded quota" in run["status"]["message"]
     world.until("it to be in flight", lambda: world.status(name).get("inFlight") == 1)
+    status = world.status(name)
+    assert status["lastHandledTime"] == run["spec"]["scheduledTime"]
+    assert (status["counters"].get("fired", 0), status.get("lastScheduleTime")) == (0, None)
     assert "QuotaExceeded" in dict(world.events(name))
     world.kubectl("delete", "quota", "none")
     world.until("success", lambda: phases(world.runs(name)) == ["Succeeded"])
@@ -181,6 +184,7 @@ def test_a_full_quota_is_waited_out(world: World) -> None:
         "the account", lambda: c if (c := world.status(name)["counters"])["succeeded"] else None
     )
     assert (counters["fired"], counters["failed"], counters["retried"]) == (1, 0, 0)
+    assert world.status(name)["lastScheduleTime"] == run["spec"]["scheduledTime"]
 
 
 def test_a_quota_that_stays_full_fails_the_attempt(world: World) -> None:
@@ -194,4 +198,24 @@ def test_a_quota_that_stays_full_fails_the_attempt(world: World) -> None:
     assert run["status"]["reason"] == "QuotaExceeded"
     waited = moment(run["status"]["completionTime"]) - moment(run["status"]["waitingSince"])
     assert waited == timedelta(minutes=2)
-    assert world.counter(name, "failed") == 1
+    status = world.status(name)
+    assert (status["counters"]["failed"], status["counters"].get("fired", 0)) == (1, 0)
+    assert "lastScheduleTime" not in status
+
+
+def test_the_retry_of_a_run_that_found_no_room_is_the_fire(world: World) -> None:
+    """Attempts that never had a Job are no fire, and those that follow them no retries; the first Job counts once."""
+    world.operator(settings=Settings(quota_patience=timedelta(minutes=2)))
+    world.kubectl("create", "quota", "none", "--hard=count/jobs.batch=0")
+    patient = {"maxAttempts": 100, "initialDelay": "5s", "maxDelay": "5s"}
+    name = world.apply("quota", world.once_soon(), retry=patient)
+    world.until("two attempts to find no room", lambda: world.counter(name, "failed") >= 2)
+    assert (world.counter(name, "fired"), world.counter(name, "retried")) == (0, 0)
+    world.kubectl("delete", "quota", "none")
+    world.until("success", lambda: phases(world.runs(name))[-1] == "Succeeded")
+    counters = world.until(
+        "the account", lambda: c if (c := world.status(name)["counters"])["succeeded"] else None
+    )
+    assert (counters["fired"], counters["retried"]) == (1, 1)
+    assert counters["failed"] == len(world.runs(name)) - 1
+    assert sum(created_jobs(world.cluster, world.namespace).values()) == 1

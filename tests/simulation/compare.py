@@ -35,9 +35,13 @@ def compare(world: World, uid: str) -> int:
     expected = {key: value for key, value in model.records().items() if key not in model.deleted}
     found = on_record(world, uid)
     differences = list(_differences(expected, found, pruned=world.ledger.accounts[uid].pruned))
-    counted = {name: world.ledger.accounts[uid].counters.get(name, 0) for name in model.counters()}
-    if any(count not in model.counters()[name] for name, count in counted.items()):
-        differences.append(f"counted {counted}, foretold {model.counters()}")
+    account, counters = world.ledger.accounts[uid], model.counters()
+    counted = {name: account.counters.get(name, 0) for name in counters}
+    if counted != counters:
+        differences.append(f"counted {counted}, foretold {counters}")
+    if account.last_schedule_time != model.last_schedule_time():
+        newest = model.last_schedule_time()
+        differences.append(f"lastScheduleTime is {account.last_schedule_time}, foretold {newest}")
     if differences:
         raise Differs("\n".join(differences))
     return len(expected)

@@ -83,7 +83,7 @@ class Model(Chains):
 
     def job_created(self, now: datetime, key: Key, number: int) -> None:
         """Take in that a Job has been created."""
-        self._begins(now, key, number)
+        self._begins(now, key, number).has_job = True
         self._act(now)
 
     def job_waits(self, now: datetime, key: Key, number: int) -> None:
@@ -338,35 +338,33 @@ class Model(Chains):
             found |= {(chain.key, attempt.number): attempt.record for attempt in chain.attempts}
         return found
 
-    def counters(self) -> dict[str, range]:
-        """Return what may have been counted.
-
-        No rule says whether a run has been started that met a full quota, and came to its end before there was room.
-        """
-        begun, unsure = list[Chain](), list[Chain]()
-        for chain in self.chains.values():
-            if chain.attempts and not chain.manual:
-                first = chain.attempts[0]
-                (begun if first.started_at is not None else unsure).append(chain)
-        retried = [attempt for chain in self.chains.values() for attempt in chain.attempts[1:]]
-        retries = [
-            attempt for attempt in retried if attempt.started_at is not None or attempt.ended_at is not None
+    def counters(self) -> dict[str, int]:
+        """Return what must have been counted: started is what had a Job, and an occurrence fires with its first."""
+        fired = [
+            chain
+            for chain in self.chains.values()
+            if not chain.manual and any(attempt.has_job for attempt in chain.attempts)
         ]
+        retries = [attempt for chain in self.chains.values() for attempt in chain.attempts[1:]]
         unran = [record.phase for record in self.unran.values()]
         return {
-            "fired": between(len(begun), len(unsure)),
-            "succeeded": between(self._succeeded),
-            "failed": between(self._failed),
-            "retried": between(len(retries), len(retried) - len(retries)),
-            "skippedOverlaps": between(unran.count("Skipped")),
-            "missed": between(unran.count("Missed") + self._late),
-            "caughtUp": between(
-                sum(chain.caught_up for chain in begun), sum(chain.caught_up for chain in unsure)
-            ),
-            "deadLettered": between(self._dead),
+            "fired": len(fired),
+            "succeeded": self._succeeded,
+            "failed": self._failed,
+            "retried": sum(attempt.has_job for attempt in retries),
+            "skippedOverlaps": unran.count("Skipped"),
+            "missed": unran.count("Missed") + self._late,
+            "caughtUp": sum(chain.caught_up for chain in fired),
+            "deadLettered": self._dead,
         }
 
-
-def between(least: int, more: int = 0) -> range:
-    """Return the counts from the least to so many more."""
-    return range(least, least + more + 1)
+    def last_schedule_time(self) -> datetime | None:
+        """Return the newest occurrence that had a Job."""
+        return max(
+            (
+                chain.key
+                for chain in self.chains.values()
+                if isinstance(chain.key, datetime) and any(attempt.has_job for attempt in chain.attempts)
+            ),
+            default=None,
+        )

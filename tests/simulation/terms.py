@@ -75,6 +75,9 @@ class Attempt:
     begun_at: datetime
     """When nothing but a quota was in its way any more."""
     started_at: datetime | None = None
+    """When it was known whether it is to have a Job: when it had one, or was refused one."""
+    has_job: bool = False
+    """Whether it was started, which is to say that it had a Job."""
     ended_at: datetime | None = None
     succeeded: bool = False
     record: Foretold = field(default_factory=lambda: Foretold("Running"))

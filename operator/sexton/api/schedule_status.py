@@ -31,19 +31,21 @@ class Counters(Model):
     """Totals since the Schedule was created. Each run counts exactly once, whatever restarts in between."""
 
     fired: LongCount = 0
-    """Scheduled times whose run was started: retries and manual runs not included."""
+    """Scheduled times whose run was started, which is when its Job was created, or the first Job of its retries if
+    it had none. Each counts once. Manual runs are not included, nor runs that never had a Job: those wait for room in
+    a quota, or none of their attempts could be started."""
     succeeded: LongCount = 0
     """Runs that succeeded, retries and manual runs included."""
     failed: LongCount = 0
     """Attempts that failed, retries and manual runs included."""
     retried: LongCount = 0
-    """Retries that were started."""
+    """Retries that were started: whose Job was created."""
     skipped_overlaps: LongCount = 0
     """Scheduled times that did not run because another run was in flight, or because the queue was full."""
     missed: LongCount = 0
     """Scheduled times that passed without a run, because nothing could start then or they came too late."""
     caught_up: LongCount = 0
-    """Missed times that were run late."""
+    """Missed times that were run late: those in `fired` that were caught up on."""
     dead_lettered: LongCount = 0
     """Runs that failed at their last attempt."""
 
@@ -130,7 +132,7 @@ class ScheduleStatus(Model):
     """The newest scheduled time that was dealt with: started, queued, skipped or recorded as missed. Also called
     the cursor."""
     last_schedule_time: Instant | None = None
-    """The newest scheduled time whose run was started."""
+    """The newest scheduled time whose run was started, as `fired` has it."""
     last_successful_time: Instant | None = None
     """When a run last succeeded, manual ones included."""
     last_failed_time: Instant | None = None

@@ -86,9 +86,14 @@ def running_record(job: JobView, *, schedule: str, uid: str) -> Object:
 def pending_record(step: StartJob, pending: Pending, *, schedule: str, uid: str) -> Object:
     """Return the record of an attempt whose Job the API server would not create.
 
-    It is stored as open, and ends like any other run, so that its end is counted like any other.
+    It is stored as open, and ends like any other run, so that its end is counted like any other. It has not been
+    started: should it get its Job after all, that is counted then.
     """
-    return _record(step.origin, pending.status(), name=step.run, schedule=schedule, uid=uid)
+    body = _record(step.origin, pending.status(), name=step.run, schedule=schedule, uid=uid)
+    body["metadata"]["annotations"][meta.QUEUED_ANNOTATION] = "true"
+    if step.unfired:
+        body["metadata"]["annotations"][meta.UNFIRED_ANNOTATION] = "true"
+    return body
 
 
 def waiting_record(step: RecordWaiting, *, now: datetime, schedule: str, uid: str) -> Object:
@@ -119,6 +124,7 @@ def adopting(body: Object, live: Object, origin: Origin, *, schedule: str, uid: 
             meta.REDRIVE_OF_ANNOTATION,
             meta.QUEUED_ANNOTATION,
             meta.RECORD_OF_ANNOTATION,
+            meta.UNFIRED_ANNOTATION,
         )
     )
     return body | {
@@ -218,7 +224,10 @@ def ended_record(step: EndRun) -> Object:
             else ()
         ),
     )
-    return _patch(step.run, status)
+    body = _patch(step.run, status)
+    if step.phase is Phase.AWAITING_RETRY and step.unfired != step.run.unfired:
+        body["metadata"]["annotations"] = {meta.UNFIRED_ANNOTATION: "true" if step.unfired else None}
+    return body
 
 
 def superseded_record(step: SupersedeRun, *, now: datetime) -> Object:
@@ -304,6 +313,7 @@ def read_run(obj: Object, *, clock: Clock) -> RunView:
         window=Window(count=window.count, first=window.first, last=window.last) if window else None,
         blocked_by=status.blocked_by,
         queued=annotations.get(meta.QUEUED_ANNOTATION) == "true",
+        unfired=annotations.get(meta.UNFIRED_ANNOTATION) == "true" and status.start_time is None,
         waiting_since=status.waiting_since,
         redriven_by=status.redriven_by,
     )

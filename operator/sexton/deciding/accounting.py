@@ -3,6 +3,9 @@
 Counters are exact because each is moved in the same write as what proves that it has been moved. What happened to an
 occurrence (fired, skipped, missed) is counted by the write that moves the cursor past it. An end is counted by the
 write that notes the run's UID in ``uncounted``, where it stays until the run's record says that it has ended.
+
+A run has been started when it has a Job. One that was on record before that is counted by a note of its own, and a
+retry that is the first of its chain to have a Job is counted as the fire together with being counted as a retry.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,7 +23,7 @@ from sexton.api.schedule_status import (
 )
 from sexton.api.times import short_duration
 from sexton.deciding.overlap import end_of, is_in_flight
-from sexton.deciding.pending import starts_at, waiting, why_never
+from sexton.deciding.pending import has_begun, waiting, why_never
 from sexton.deciding.progress import recorded, tail
 from sexton.deciding.redriving import line
 from sexton.deciding.replacing import replaced, replaced_end
@@ -63,16 +66,23 @@ class Followed:
 
     run: RunView
     successor: str
+    started: bool
+    """Whether its successor has had its Job from the first; the start of one that had to wait is counted by itself."""
 
     @property
     def note(self) -> str:
         """What stands for it in ``uncounted``."""
         return _note_of_following(self.run)
 
+    @property
+    def fired(self) -> bool:
+        """Whether the successor is the first of its chain to have a Job."""
+        return self.started and self.run.unfired and not self.run.origin.manual
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Started:
-    """An occurrence that was stored before it could start, and has been started since."""
+    """A run that was stored before it had a Job, and has one by now."""
 
     run: RunView
 
@@ -80,6 +90,16 @@ class Started:
     def note(self) -> str:
         """What stands for it in ``uncounted``."""
         return _note_of_start(self.run)
+
+    @property
+    def retried(self) -> bool:
+        """Whether it is a retry."""
+        return self.run.origin.attempt > 1
+
+    @property
+    def fired(self) -> bool:
+        """Whether it is the first of its chain to have a Job."""
+        return self.run.scheduled or (self.run.unfired and not self.run.origin.manual)
 
 
 def _note_of_end(run: RunView) -> str:
@@ -124,7 +144,11 @@ def _ended(view: View, run: RunView, *, gone: frozenset[str], now: datetime) -> 
 def followed(view: View) -> list[Followed]:
     """Return the failed attempts whose successor has a record."""
     pairs = ((run, successor_name(view, run)) for run in awaiting_retry(view))
-    return [Followed(run=run, successor=name) for run, name in pairs if view.has_record(name)]
+    return [
+        Followed(run=run, successor=name, started=not successor.queued)
+        for run, name in pairs
+        if (successor := view.record(name)) is not None
+    ]
 
 
 def _over(run: RunView, phase: Phase, end: JobEnd) -> Ended:
@@ -141,9 +165,20 @@ def _told_end(told_: RecentRun, *, now: datetime) -> JobEnd:
 
 
 def started(view: View) -> list[Started]:
-    """Return the occurrences whose start their records don't show yet, though they were stored before it."""
-    queued = (run for run in view.runs.values() if run.queued and run.scheduled)
-    return [Started(run=run) for run in queued if starts_at(view, run)]
+    """Return the runs whose start their records don't show yet, though they were stored before it."""
+    queued = (run for run in view.runs.values() if run.queued and (run.scheduled or run.origin.attempt > 1))
+    return [Started(run=run) for run in queued if has_begun(view, run)]
+
+
+def never_began(view: View, run: RunView) -> bool:
+    """Tell whether the attempt that ends had no Job, nor any before it, so that a retry may be the fire.
+
+    One that has been counted once, and whose Job somebody has deleted since, does not count again; nor does one that
+    was counted with the cursor, as the records of older versions were.
+    """
+    if run.phase is not Phase.PENDING or run.origin.manual or _note_of_start(run) in view.status.uncounted:
+        return False
+    return run.queued if run.scheduled else run.unfired
 
 
 def counted(view: View, each: Ended | Followed | Started) -> bool:
@@ -159,7 +194,7 @@ def account(view: View, ends: list[Ended], *, now: datetime) -> ScheduleStatus:
     news = _news(view, ends)
     new_ends = news.ends
     begun = [run for run in tail(view, now=now) if run.window is None and not run.queued]
-    begun += [each.run for each in news.starts]
+    begun += [each.run for each in news.fires]
     return status.model_copy(
         update={
             "last_handled_time": recorded(view, now=now),
@@ -189,6 +224,12 @@ class _News:
     starts: list[Started] = field(default_factory=list)
     ends: list[Ended] = field(default_factory=list)
     follows: list[Followed] = field(default_factory=list)
+
+    @property
+    def fires(self) -> list[Started | Followed]:
+        """What is the first Job of a chain whose record was there before it."""
+        begun: list[Started | Followed] = [*self.starts, *self.follows]
+        return [each for each in begun if each.fired]
 
 
 def _unsaid(view: View) -> Iterator[str]:
@@ -233,15 +274,15 @@ def _counters(view: View, news: _News, *, now: datetime) -> Counters:
             case _ if not run.queued:
                 moved["fired"] += 1
                 moved["caught_up"] += run.origin.caught_up
-    for start in news.starts:
+    for fire in news.fires:
         moved["fired"] += 1
-        moved["caught_up"] += start.run.origin.caught_up
+        moved["caught_up"] += fire.run.origin.caught_up
     for each in news.ends:
         moved["succeeded"] += each.end.succeeded
         moved["failed"] += each.failed
         moved["dead_lettered"] += each.phase is Phase.DEAD_LETTERED
         moved["missed"] += each.phase is Phase.MISSED
-    moved["retried"] = len(news.follows)
+    moved["retried"] = sum(each.retried for each in news.starts) + sum(each.started for each in news.follows)
     before = view.status.counters
     return before.model_copy(update={name: getattr(before, name) + count for name, count in moved.items()})
 

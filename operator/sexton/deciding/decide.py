@@ -9,7 +9,16 @@ from datetime import datetime, timedelta
 
 from sexton.api.schedule_status import ScheduleStatus
 from sexton.deciding import announcing, pruning
-from sexton.deciding.accounting import Ended, Started, account, counted, ended, followed, started
+from sexton.deciding.accounting import (
+    Ended,
+    Started,
+    account,
+    counted,
+    ended,
+    followed,
+    never_began,
+    started,
+)
 from sexton.deciding.admitting import Admission, admit
 from sexton.deciding.backlog import Backlog, backlog
 from sexton.deciding.conditions import conditions
@@ -131,6 +140,7 @@ def _ends(view: View, ends: list[Ended]) -> Iterator[EndRun | SupersedeRun | Cle
                 end=each.end,
                 next_attempt_time=each.next_attempt_time,
                 announcement=announcing.run_ended(each),
+                unfired=never_began(view, each.run),
             )
 
 

@@ -51,11 +51,9 @@ def waiting_for_quota(view: View) -> Iterator[RunView]:
     )
 
 
-def starts_at(view: View, run: RunView) -> bool:
-    """Tell whether a run that had to wait for its turn has been started, in so far as it is in flight."""
-    return run.phase is Phase.PENDING and (
-        view.job_of(run) is not None or run.reason not in (QUEUED, REPLACING)
-    )
+def has_begun(view: View, run: RunView) -> bool:
+    """Tell whether a run that had to wait has its Job by now, which its record does not say yet."""
+    return run.phase is Phase.PENDING and view.job_of(run) is not None
 
 
 def end_of_pending(view: View, run: RunView, *, now: datetime) -> JobEnd | None:

@@ -114,7 +114,7 @@ def due_retries(view: View, *, now: datetime, cancelled: Collection[str]) -> Ite
         due = run.next_attempt_time is None or run.next_attempt_time <= now
         started = name in view.jobs or view.has_record(name)
         if due and not started and not expired(view, run, now=now):
-            yield StartJob(name=name, run=name, origin=_next_attempt(run))
+            yield StartJob(name=name, run=name, origin=_next_attempt(run), unfired=run.unfired)
 
 
 def is_retry_of_ours(view: View, name: str, origin: Origin) -> bool:

@@ -40,6 +40,8 @@ class StartJob:
     origin: Origin
     record: RunView | None = None
     """Its record, if there is one: somebody's request, or that of a run which could not start before."""
+    unfired: bool = False
+    """It is a retry, and no attempt before it had a Job; its record is to say so if it has none either."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +107,8 @@ class EndRun:
     """When the next attempt is due, if there is to be one."""
     blocked_by: str | None = None
     """The run in flight for which it was skipped; it is read live first."""
+    unfired: bool = False
+    """No attempt of the chain has had a Job; the record is to say so for the next attempt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -102,7 +102,10 @@ class RunView:
     window: Window | None = None
     blocked_by: str | None = None
     queued: bool = False
-    """Whether it was stored before it could start, so that its start is counted by itself."""
+    """Whether it was stored before it had a Job, so that its start is counted by itself."""
+    unfired: bool = False
+    """Whether no attempt of its chain has had a Job so far, so that the first Job is still to be counted as the fire.
+    Said by the records of retries, and by those of failed attempts."""
     waiting_since: datetime | None = None
     redriven_by: str | None = None
 
@@ -243,9 +246,13 @@ class View:
         return run if run is not None and run.job_name == job.name else self._stand_ins.get(job.name)
 
     def has_record(self, name: str) -> bool:
-        """Tell whether an attempt has a record: it has the name that its Job has, or would have, or stands in."""
+        """Tell whether an attempt has a record."""
+        return self.record(name) is not None
+
+    def record(self, name: str) -> RunView | None:
+        """Return the record of an attempt, by the name that its Job has, or would have."""
         run = self.runs.get(name)
-        return (run is not None and run.job_name == name) or name in self._stand_ins
+        return run if run is not None and run.job_name == name else self._stand_ins.get(name)
 
     @property
     def suspended(self) -> bool:

@@ -14,6 +14,7 @@ from sexton.control.records import (
     adopting,
     ended_record,
     grown_window,
+    overruling_record,
     pending_record,
     read_run,
     running_record,
@@ -26,13 +27,14 @@ from sexton.deciding.steps import (
     EndRun,
     EventType,
     GrowWindow,
+    RecordJob,
     RecordWaiting,
     RecordWindow,
     StartJob,
 )
 from unit.control.clocks import StillClock
 from unit.control.objects import run_object, stored
-from unit.deciding.views import NAME, UID, at, job, name_of, origin_of, run, window
+from unit.deciding.views import NAME, UID, at, end, job, name_of, origin_of, run, window
 
 Object = dict[str, Any]
 
@@ -90,8 +92,30 @@ def test_the_record_of_a_refused_job_is_open_and_tells_why() -> None:
     pending = Pending(reason="JobRefused", message="no " * 5000, since=at("10:00:00.5"))
     back = read(pending_record(START, pending, schedule=NAME, uid=UID))
     assert (back.phase, back.reason, back.start_time) == (Phase.PENDING, "JobRefused", None)
-    assert (back.waiting_since, back.queued) == (at("10:00:00.5"), False)
+    assert (back.waiting_since, back.queued, back.unfired) == (at("10:00:00.5"), True, False)
     assert len(back.message.encode()) <= 4096
+
+
+def test_a_record_says_that_its_chain_had_no_job_until_it_has_one() -> None:
+    """Of retries their own record says so, of attempts that failed the write of their end."""
+    retry = replace(START, origin=origin_of(at("10:00"), attempt=2), unfired=True)
+    body = pending_record(retry, Pending(reason="q", message="q", since=at("10:00")), schedule=NAME, uid=UID)
+    waits = read(body)
+    assert (waits.queued, waits.unfired) == (True, True)
+    started = job("10:00", attempt=2)
+    assert not read(merged(body, overruling_record(RecordJob(job=started), instead_of=waits))).unfired
+    failed = EndRun(
+        run=replace(waits, unfired=False),
+        phase=Phase.AWAITING_RETRY,
+        end=end("10:01"),
+        next_attempt_time=at("10:02"),
+        announcement=SAID,
+        unfired=True,
+    )
+    assert ended_record(failed)["metadata"]["annotations"] == {meta.UNFIRED_ANNOTATION: "true"}
+    assert "annotations" not in ended_record(replace(failed, unfired=False))["metadata"]
+    had_one = ended_record(replace(failed, run=waits, unfired=False))
+    assert had_one["metadata"]["annotations"] == {meta.UNFIRED_ANNOTATION: None}
 
 
 def test_the_record_of_a_run_that_waits() -> None:

@@ -93,6 +93,19 @@ class Refuses:
 
 
 @dataclass(frozen=True)
+class QuotaIs:
+    """A quota has no room for Jobs any more, or some again."""
+
+    full: bool
+
+    def happen(self, drive: Drive) -> None:
+        self.act(drive.world)
+
+    def act(self, world: World) -> None:
+        world.quota_is_full = self.full
+
+
+@dataclass(frozen=True)
 class RefusesRecords:
     """The API server begins or ceases to refuse records."""
 
@@ -160,7 +173,7 @@ class Wiped:
         world.wipe()
 
 
-Act = JobEnds | Edited | Broken | Refuses | RefusesRecords | JobDeleted | RunDeleted | Wiped
+Act = JobEnds | Edited | Broken | Refuses | QuotaIs | RefusesRecords | JobDeleted | RunDeleted | Wiped
 """What can also happen while no operator runs."""
 
 
@@ -193,6 +206,7 @@ acts: st.SearchStrategy[Act] = st.one_of(
     st.builds(Edited, st.just("concurrency_policy"), POLICIES),
     st.builds(Broken, st.booleans()),
     st.builds(Refuses, st.booleans()),
+    st.builds(QuotaIs, st.booleans()),
     st.builds(RefusesRecords, st.booleans()),
 )
 

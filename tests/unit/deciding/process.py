@@ -8,7 +8,7 @@ from sexton.api.run import Phase
 from sexton.deciding import Plan, decide, starts
 from sexton.deciding.searching import beyond_the_cursor
 from sexton.deciding.steps import RecordJob, RecordWindow, StartJob, Step, StoreStatus
-from unit.deciding.world import RecordRefused, World
+from unit.deciding.world import NoRoom, RecordRefused, World
 
 ROUNDS: Final = 3000
 LONGEST_BACKLOG: Final = timedelta(minutes=8)
@@ -105,6 +105,8 @@ class Process:
         except RecordRefused:
             self._refused = "no"
             return False
+        except NoRoom:
+            return False
         if isinstance(step, RecordJob | RecordWindow):
             self._refused = None
         return True
@@ -113,7 +115,12 @@ class Process:
         world = self._world
         if isinstance(step, RecordWindow) and self._found_one_to_join():
             return
-        seen = world.write(step, now=self.now)
+        no_room: NoRoom | None = None
+        seen: str | None
+        try:
+            seen = world.write(step, now=self.now)
+        except NoRoom as refusal:
+            seen, no_room = refusal.record, refusal
         if seen is not None:
             self._known.add(seen)
         if isinstance(step, StoreStatus):
@@ -121,6 +128,8 @@ class Process:
         self._after_write(world)
         if world.writes == self._dies_after:
             raise Died
+        if no_room is not None:
+            raise no_room
 
     def _take_over(self) -> None:
         """Look for the records beyond the stored cursor, as `control/probing.py` does."""
@@ -220,7 +229,7 @@ class Drive:
     def ends(self) -> None:
         """Let everything come to rest, and check the account."""
         self.process.skew = timedelta()
-        self.world.refuses_records = False
+        self.world.refuses_records = self.world.quota_is_full = False
         self.passes(timedelta(minutes=2))
         for _ in range(20):
             if not self.process.decide().steps:

@@ -9,8 +9,37 @@ from sexton.api.faults import Fault
 from sexton.api.run import Phase
 from sexton.api.schedule_status import UNCOUNTED_LIMIT, Counters, RecentRun, ScheduleStatus
 from sexton.deciding import JobView, RunView, View, decide
-from sexton.deciding.steps import EndRun, StoreStatus
-from unit.deciding.views import at, job, name_of, run, schedule, step, steps, window
+from sexton.deciding.steps import EndRun, RecordJob, StartJob, StoreStatus
+from unit.deciding.views import at, job, name_of, origin_of, run, schedule, step, steps, window
+
+
+def pending(scheduled: str, reason: str) -> RunView:
+    """Return the record of a run that was stored before it had a Job."""
+    return replace(run(scheduled, Phase.PENDING, reason=reason), queued=True)
+
+
+def late(waits: RunView) -> RunView:
+    """Return the record as that of a run that is caught up on."""
+    return replace(waits, origin=replace(waits.origin, caught_up=True))
+
+
+def second(first: RunView) -> RunView:
+    """Return the record as that of the second attempt."""
+    instant = first.origin.scheduled_time
+    name = name_of(instant, attempt=2)
+    origin = replace(origin_of(instant, attempt=2), caught_up=first.origin.caught_up)
+    return replace(first, name=name, job_name=name, origin=origin)
+
+
+def by_hand(retry: RunView) -> RunView:
+    """Return the record as that of a chain that a person asked for."""
+    return replace(retry, origin=replace(retry.origin, manual=True))
+
+
+def unfired(record: RunView) -> RunView:
+    """Return the record as one of a chain that had no Job so far."""
+    return replace(record, unfired=True, start_time=None)
+
 
 COUNTED: dict[str, tuple[View, dict[str, int]]] = {
     "a start": (
@@ -21,16 +50,120 @@ COUNTED: dict[str, tuple[View, dict[str, int]]] = {
         schedule(handled="10:00", runs=[run("10:05", caught_up=True)], jobs=[job("10:05")]),
         {"fired": 1, "caught_up": 1},
     ),
-    "a start that was refused is an attempt that failed": (
-        schedule(handled="10:00", runs=[run("10:05", Phase.PENDING, reason="JobRefused")]),
-        {"fired": 1, "failed": 1},
+    "a Job that was refused is an attempt that failed, and no fire": (
+        schedule(handled="10:00", runs=[pending("10:05", "JobRefused")]),
+        {"failed": 1},
     ),
-    "a run that had to wait is in flight, so it has been started, while there is no room in a quota": (
+    "a name that was taken is an attempt that failed, and no fire": (
+        schedule(handled="10:00", runs=[pending("10:05", "NameTaken")]),
+        {"failed": 1},
+    ),
+    "a run that waits for room in a quota is no fire": (
+        schedule(handled="10:00", runs=[pending("10:20", "QuotaExceeded")]),
+        {},
+    ),
+    "a run that found no room in a quota is an attempt that failed, and no fire": (
+        schedule(handled="10:05", runs=[pending("10:05", "QuotaExceeded")]),
+        {"failed": 1},
+    ),
+    "a run that has waited for room in a quota fires with its Job": (
+        schedule(handled="10:20", runs=[pending("10:20", "QuotaExceeded")], jobs=[job("10:20")]),
+        {"fired": 1},
+    ),
+    "a catch-up that has waited for room in a quota was caught up with its Job": (
+        schedule(handled="10:20", runs=[late(pending("10:20", "QuotaExceeded"))], jobs=[job("10:20")]),
+        {"fired": 1, "caught_up": 1},
+    ),
+    "a catch-up that waits for room in a quota was not caught up yet": (
+        schedule(handled="10:20", runs=[late(pending("10:20", "QuotaExceeded"))]),
+        {},
+    ),
+    "a start that has been counted, by this version or by an older one when it left the queue": (
+        schedule(
+            handled="10:20",
+            runs=[pending("10:20", "QuotaExceeded")],
+            jobs=[job("10:20")],
+            stored={"uncounted": ("run-10:20/started",)},
+        ),
+        {},
+    ),
+    "a record of an older version that waits, and is beyond the cursor, counts with the cursor": (
+        schedule(handled="10:00", runs=[run("10:20", Phase.PENDING, reason="QuotaExceeded")]),
+        {"fired": 1},
+    ),
+    "a record of an older version counts no second time with its Job": (
+        schedule(
+            handled="10:20",
+            runs=[run("10:20", Phase.PENDING, reason="QuotaExceeded")],
+            jobs=[job("10:20")],
+        ),
+        {},
+    ),
+    "a retry": (
         schedule(
             handled="10:05",
-            runs=[replace(run("10:05", Phase.PENDING, reason="QuotaExceeded"), queued=True)],
+            runs=[run("10:05", Phase.AWAITING_RETRY), second(run("10:05"))],
+            jobs=[job("10:05", attempt=2)],
         ),
-        {"fired": 1, "failed": 1},
+        {"retried": 1},
+    ),
+    "a retry that waits for room in a quota is none yet": (
+        schedule(
+            handled="10:20",
+            runs=[run("10:20", Phase.AWAITING_RETRY), second(pending("10:20", "QuotaExceeded"))],
+        ),
+        {},
+    ),
+    "a retry that has waited for room in a quota is one with its Job": (
+        schedule(
+            handled="10:20",
+            runs=[second(pending("10:20", "QuotaExceeded"))],
+            jobs=[job("10:20", attempt=2)],
+        ),
+        {"retried": 1},
+    ),
+    "a manual retry that has waited for room in a quota is a retry, and no fire": (
+        schedule(
+            handled="10:20",
+            runs=[by_hand(second(unfired(pending("10:20", "QuotaExceeded"))))],
+            jobs=[job("10:20", attempt=2, manual=True)],
+        ),
+        {"retried": 1},
+    ),
+    "the retry of an attempt that had no Job is the fire": (
+        schedule(
+            handled="10:05",
+            runs=[unfired(run("10:05", Phase.AWAITING_RETRY)), second(run("10:05"))],
+            jobs=[job("10:05", attempt=2)],
+        ),
+        {"retried": 1, "fired": 1},
+    ),
+    "it is the fire once": (
+        schedule(
+            handled="10:05",
+            runs=[unfired(run("10:05", Phase.AWAITING_RETRY)), second(run("10:05"))],
+            jobs=[job("10:05", attempt=2)],
+            stored={"uncounted": ("run-10:05/followed",)},
+        ),
+        {},
+    ),
+    "the retry of an attempt that had no Job is no fire while it has none": (
+        schedule(
+            handled="10:20",
+            runs=[
+                unfired(run("10:20", Phase.AWAITING_RETRY)),
+                second(unfired(pending("10:20", "QuotaExceeded"))),
+            ],
+        ),
+        {},
+    ),
+    "the first Job of a chain is the fire, though two attempts had none": (
+        schedule(
+            handled="10:20",
+            runs=[late(second(unfired(pending("10:20", "QuotaExceeded"))))],
+            jobs=[job("10:20", attempt=2)],
+        ),
+        {"retried": 1, "fired": 1, "caught_up": 1},
     ),
     "a skip": (
         schedule(handled="10:00", runs=[window("10:05", "10:10", count=2, phase=Phase.SKIPPED)]),
@@ -101,6 +234,67 @@ def test_what_counts(name: str) -> None:
     assert stored.counters == Counters(**expected)
     noted = {note for note in set(stored.uncounted) - set(view.status.uncounted) if "/" not in note}
     assert len(noted) == moved.get("succeeded", 0) + moved.get("failed", 0)
+
+
+NEVER_HAD_A_JOB: dict[str, tuple[RunView, tuple[str, ...], bool]] = {
+    "a first attempt": (pending("10:05", "JobRefused"), (), True),
+    "a second one, after a first that had none": (unfired(second(pending("10:05", "JobRefused"))), (), True),
+    "a second one, after a first that had one": (second(pending("10:05", "JobRefused")), (), False),
+    "one of a chain that a person asked for": (by_hand(second(pending("10:05", "JobRefused"))), (), False),
+    "one that an older version counted with the cursor": (
+        run("10:05", Phase.PENDING, reason="JobRefused"),
+        (),
+        False,
+    ),
+    "one that was counted when it had a Job, which somebody has deleted since": (
+        unfired(second(pending("10:05", "JobRefused"))),
+        ("run-10:05/started",),
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NEVER_HAD_A_JOB)
+def test_a_record_that_ends_without_a_job_says_whether_its_occurrence_has_fired(name: str) -> None:
+    """The retry's Job is the fire then; the counters have no other way to know when they come to it."""
+    refused, notes, expected = NEVER_HAD_A_JOB[name]
+    view = schedule(handled="10:05", runs=[refused], stored={"uncounted": (*notes, "run-10:05")})
+    end = step(decide(view, now=at("10:05:30")), EndRun)
+    assert (end.phase, end.unfired) == (Phase.AWAITING_RETRY, expected)
+
+
+def test_the_retry_of_an_attempt_that_had_no_job_knows_it() -> None:
+    """Should it have none either, its record says the same for the one after it."""
+    for before in (unfired(run("10:05", Phase.AWAITING_RETRY)), run("10:05", Phase.AWAITING_RETRY)):
+        start = step(decide(schedule(handled="10:05", runs=[before]), now=at("10:06")), StartJob)
+        assert (start.origin.attempt, start.unfired) == (2, before.unfired)
+
+
+def test_a_start_is_counted_before_the_record_says_that_it_runs() -> None:
+    """The record is what shows that it waited: it would be counted by nobody after that."""
+    for waits in (pending("10:05", "QuotaExceeded"), second(pending("10:05", "QuotaExceeded"))):
+        started = job("10:05", attempt=waits.origin.attempt)
+        view = schedule(handled="10:05", runs=[waits], jobs=[started])
+        plan = decide(view, now=at("10:05:30"))
+        assert not steps(plan, RecordJob)
+        stored = step(plan, StoreStatus).status
+        plan = decide(replace(view, status=stored), now=at("10:05:30"))
+        assert step(plan, RecordJob).instead_of == waits
+
+
+def test_the_last_schedule_time_is_that_of_the_newest_that_had_a_job() -> None:
+    before = {"last_schedule_time": at("10:00")}
+    waits = pending("10:20", "QuotaExceeded")
+    for jobs, expected in (([], "10:00"), ([job("10:20")], "10:20")):
+        view = schedule(handled="10:15", runs=[waits], jobs=jobs, stored=before)
+        stored = step(decide(view, now=at("10:20:05")), StoreStatus).status
+        assert (stored.last_handled_time, stored.last_schedule_time) == (at("10:20"), at(expected))
+    first = unfired(run("10:20", Phase.AWAITING_RETRY))
+    view = schedule(
+        handled="10:20", runs=[first, second(run("10:20"))], jobs=[job("10:20", attempt=2)], stored=before
+    )
+    stored = step(decide(view, now=at("10:20:05")), StoreStatus).status
+    assert stored.last_schedule_time == at("10:20")
 
 
 def test_a_note_is_dropped_once_the_record_says_that_it_has_ended() -> None:

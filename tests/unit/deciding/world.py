@@ -18,7 +18,7 @@ from sexton.api.run import Phase, Trigger
 from sexton.api.schedule import CatchUp, ConcurrencyPolicy
 from sexton.api.schedule_status import ObservedTiming, ScheduleStatus
 from sexton.deciding import EndedRecord, JobEnd, JobView, RunView, Settings, View
-from sexton.deciding.pending import QUEUED, REPLACING
+from sexton.deciding.pending import QUEUED, QUOTA_EXCEEDED, REPLACING
 from sexton.deciding.steps import (
     ClearDeadLetter,
     DeleteJob,
@@ -57,8 +57,21 @@ def fires(expression: str, after: datetime, until: datetime) -> Iterator[datetim
         instant += MINUTE
 
 
+SETTINGS: Final = Settings(quota_patience=timedelta(seconds=100))
+"""A patience that histories last longer than."""
+
+
 class RecordRefused(Exception):
     """The API server will not have a record."""
+
+
+class NoRoom(Exception):
+    """A quota has no room for a Job."""
+
+    def __init__(self, record: str) -> None:
+        super().__init__(record)
+        self.record = record
+        """The name of the record that says so."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +94,8 @@ class World:
     """Whether the API server refuses new records."""
     refuses_jobs: bool = False
     """Whether the API server refuses new Jobs, as an admission policy may."""
+    quota_is_full: bool = False
+    """Whether a quota has no room for new Jobs."""
     status: ScheduleStatus = field(default_factory=ScheduleStatus)
     jobs: dict[str, JobView] = field(default_factory=dict)
     runs: dict[str, RunView] = field(default_factory=dict)
@@ -146,6 +161,7 @@ class World:
             ],
             record_refused=record_refused,
             clocks_agree=clocks_agree,
+            settings=SETTINGS,
         )
 
     @property
@@ -325,6 +341,16 @@ class World:
         too_late = seconds is not None and now - instant >= timedelta(seconds=seconds + 1)
         return too_late or (self.status.floor_time is not None and instant <= self.status.floor_time)
 
+    def _waiting_for_room(self) -> list[RunView]:
+        return [
+            run
+            for run in self.runs.values()
+            if run.phase is Phase.PENDING and run.reason == QUOTA_EXCEEDED and run.name not in self.jobs
+        ]
+
+    def _in_flight(self) -> bool:
+        return bool(self.live() or self._waiting_for_room() or self._retries())
+
     def _retries(self) -> list[RunView]:
         return [run for run in self.runs.values() if run.phase is Phase.AWAITING_RETRY]
 
@@ -332,6 +358,8 @@ class World:
         if self.spec.concurrency_policy is ConcurrencyPolicy.ALLOW:
             return
         assert not self.live(), "never two in flight"
+        in_time = [run for run in self._waiting_for_room() if now < self._patience(run)]
+        assert not in_time, "who waits for room in a quota is in flight"
         going_on = [
             run
             for run in self.runs.values()
@@ -358,6 +386,22 @@ class World:
         if self.spec.starting_deadline_seconds is not None:
             lateness = now - record.origin.scheduled_time
             assert lateness < timedelta(seconds=self.spec.starting_deadline_seconds + 1)
+
+    def _check_room(self, record: RunView, *, now: datetime) -> None:
+        """Check that a run may start which has waited for room: it is in flight, so nothing else is in its way."""
+        assert self.runs[record.name].phase is Phase.PENDING
+        assert not self.broken, "nothing starts under a spec that is broken"
+        assert record.waiting_since is not None
+        assert now < self._patience(record), "in time"
+
+    def _patience(self, record: RunView) -> datetime:
+        """Return until when a run waits for room in a quota."""
+        since = record.waiting_since
+        assert since is not None
+        if self.spec.starting_deadline_seconds is None:
+            return since + SETTINGS.quota_patience
+        due = record.origin.scheduled_time if record.origin.attempt == 1 else since
+        return due + timedelta(seconds=self.spec.starting_deadline_seconds + 1)
 
     def _given_up(self, run: RunView, *, now: datetime) -> bool:
         """Tell whether it is too late for the retry of a failed attempt, though its record does not say so yet."""
@@ -387,37 +431,24 @@ class World:
         if step.origin.caught_up and step.record is None and step.name in self.runs:
             return step.name  # looked for before it is caught up, as `control/looking.py` does
         assert step.name not in self.jobs, "never two Jobs for one (uid, instant, attempt)"
-        if step.origin.attempt > 1:
+        refused = self.refuses_jobs or self.quota_is_full
+        if step.record is not None and step.record.reason == QUOTA_EXCEEDED:
+            self._check_room(step.record, now=now)
+        elif step.origin.attempt > 1:
             self._check_retry(step, now=now)
         elif step.record is not None:
             self._check_turn(step.record, now=now)
-            self.claims[step.origin.scheduled_time][:] = ["fired"]
-            self.caught_up += step.origin.caught_up
         else:
             self._check_start(step, now=now)
-            if self.refuses_jobs and self.refuses_records:
+            if refused and self.refuses_records:
                 raise RecordRefused
-            self._claim(step.origin.scheduled_time, "fired")
+            self._claim(step.origin.scheduled_time, "waiting")
+        if refused:
+            return self._pend(step, now=now)
+        if self.claims[step.origin.scheduled_time] != ["fired"]:
+            self.claims[step.origin.scheduled_time][:] = ["fired"]
             self.caught_up += step.origin.caught_up
-        if self.refuses_jobs and step.record is not None:
-            self.runs[step.run] = replace(
-                self.runs[step.run], resource_version=self._next_serial(), reason="JobRefused", message="no"
-            )
-            return step.run
-        if self.refuses_jobs:
-            return self._create(
-                RunView(
-                    name=step.run,
-                    job_name=step.name,
-                    uid=f"run-{self._next_serial()}",
-                    resource_version=self.serial,
-                    origin=step.origin,
-                    created_at=self.now,
-                    phase=Phase.PENDING,
-                    reason="JobRefused",
-                    message="denied by a policy",
-                )
-            )
+        self.retried += step.origin.attempt > 1
         self.jobs[step.name] = JobView(
             name=step.name,
             run=step.run,
@@ -430,6 +461,35 @@ class World:
             ttl=None,
         )
         return None
+
+    def _pend(self, step: StartJob, *, now: datetime) -> str:
+        """Put on record that there is no Job, as `control/record_lane.py` does."""
+        reason = "JobRefused" if self.refuses_jobs else QUOTA_EXCEEDED
+        before = self.runs.get(step.run)
+        if before is None:
+            self._create(
+                RunView(
+                    name=step.run,
+                    job_name=step.name,
+                    uid=f"run-{self._next_serial()}",
+                    resource_version=self.serial,
+                    origin=step.origin,
+                    created_at=self.now,
+                    phase=Phase.PENDING,
+                    reason=reason,
+                    message="there is no Job",
+                    queued=True,
+                    unfired=step.unfired,
+                    waiting_since=now,
+                )
+            )
+        elif before.reason != reason:
+            self.runs[step.run] = replace(
+                before, resource_version=self._next_serial(), reason=reason, message="no", waiting_since=now
+            )
+        if reason == QUOTA_EXCEEDED:
+            raise NoRoom(step.run)
+        return step.run
 
     def _create(self, run: RunView) -> str:
         if self.refuses_records and run.name not in self.runs:
@@ -481,6 +541,7 @@ class World:
                     phase=Phase.RUNNING,
                     reason="",
                     start_time=job.created_at,
+                    unfired=False,
                 )
             return job.run
         return self._create(
@@ -563,6 +624,7 @@ class World:
                 phase=step.phase,
                 completion_time=step.end.at,
                 next_attempt_time=step.next_attempt_time,
+                unfired=step.unfired,
             )
             instant = stored.origin.scheduled_time
             if self.claims[instant] == ["waiting"]:
@@ -579,7 +641,6 @@ class World:
             assert step.successor in self.runs, "Failed once its successor exists"
             assert f"{stored.uid}/followed" in self.status.uncounted, "a retry is counted first"
             self.runs[stored.name] = replace(stored, resource_version=self._next_serial(), phase=Phase.FAILED)
-            self.retried += 1
         return step.run.name
 
     def _delete_job(self, step: DeleteJob, *, now: datetime) -> str | None:
@@ -590,7 +651,7 @@ class World:
         if not step.orphan:
             assert run is None or run.phase.ended, "kept until the end is stored"
             assert job.end is not None
-            assert now >= job.end.at + Settings().name_kept, "kept for 10 minutes"
+            assert now >= job.end.at + SETTINGS.name_kept, "kept for 10 minutes"
         del self.jobs[job.name]
         return None
 
@@ -602,7 +663,7 @@ class World:
         assert self._cursor >= run.last_instant, "nor before the cursor is"
         assert self._cursor > run.last_instant or run.window is None, "and never the one that may grow"
         assert run.completion_time is not None
-        assert now >= run.completion_time + Settings().name_kept, "nor within 10 minutes"
+        assert now >= run.completion_time + SETTINGS.name_kept, "nor within 10 minutes"
         assert run.name not in self.jobs, "nor before its Job"
         if run.phase is Phase.DEAD_LETTERED:
             dead = [each for each in self.runs.values() if each.phase is Phase.DEAD_LETTERED]
@@ -611,10 +672,17 @@ class World:
         chain = [each for each in self.runs.values() if each.delivery_id == run.delivery_id]
         assert all(each.phase.ended for each in chain), "nor while its chain goes on"
         alike = [
-            each for each in self.runs.values() if each.phase.ended and each.did_not_run == run.did_not_run
+            each
+            for each in self.runs.values()
+            if each.phase.ended and each.phase is not Phase.DEAD_LETTERED
+            if each.did_not_run == run.did_not_run
         ]
-        age = (run.created_at, run.last_instant, run.name)
-        younger = [each for each in alike if (each.created_at, each.last_instant, each.name) > age]
+        # Chains go whole, so that it is their newest records that tell which is younger.
+        ages: dict[str, tuple[datetime, datetime, str]] = {}
+        for each in (*alike, run):
+            age = (each.created_at, each.last_instant, each.name)
+            ages[each.delivery_id] = max(age, ages.get(each.delivery_id, age))
+        younger = [each for each in alike if ages[each.delivery_id] > ages[run.delivery_id]]
         assert len(younger) >= self.spec.runs_history_limit, "the newest are kept"
 
     def _store_status(self, desired: ScheduleStatus, *, now: datetime) -> None:
@@ -660,11 +728,16 @@ class World:
                 expected |= set(fires(timing.schedule, segment.begins, until))
         expected = {instant for instant in expected if instant > self.wiped_at}
         claimed = {instant for instant, claims in self.claims.items() if claims and instant > self.wiped_at}
-        if self.catches_up_on_all and (self.live() or self._queue() or self._retries()):
+        if self.catches_up_on_all and (self._in_flight() or self._queue()):
             # Past maxQueued, or while another is in flight, the rest waits behind the cursor.
             expected = {instant for instant in expected if instant <= max(claimed, default=NEVER)}
         assert expected - claimed <= self.lost, f"lost: {sorted(expected - claimed - self.lost)}"
         assert claimed <= expected, f"not due: {sorted(claimed - expected)}"
+        self._audit_open(now=now)
+        if not self.meddled:
+            self._audit_counts()
+
+    def _audit_open(self, *, now: datetime) -> None:
         for job in self.live():
             run = self.runs.get(job.name)
             assert run, "a live Job has a record"
@@ -674,11 +747,11 @@ class World:
                 assert run.next_attempt_time is not None
                 assert self.broken or run.next_attempt_time > now, "a retry that is due is started"
             elif run in self._queue():
-                assert self.live() or self._retries() or self.broken, "who is first does not wait for nothing"
+                assert self._in_flight() or self.broken, "who is first does not wait for nothing"
+            elif run in self._waiting_for_room():
+                assert now < self._patience(run), "nobody waits for room for longer than that"
             elif not run.phase.ended:
                 assert run.name in {job.name for job in self.live()}, "none stays open for ever"
-        if not self.meddled:
-            self._audit_counts()
 
     def _audit_counts(self) -> None:
         outcomes = [claims[0] for claims in self.claims.values() if claims]
