@@ -153,7 +153,13 @@ def test_every_setting_has_the_bounds_of_its_option() -> None:
     [
         ({}, {}),
         (
-            {"maxCatchUpPerTick": 2_000_000, "initialDelaySeconds": 0.5, "workers": 7, "requestTimeout": 3},
+            {
+                "maxCatchUpPerTick": 2_000_000,
+                "initialDelaySeconds": 0.5,
+                "workers": 7,
+                "requestTimeout": 3,
+                "containerOutput": False,
+            },
             {"max_catch_up_per_tick": 2_000_000, "initial_delay": timedelta(seconds=0.5)},
         ),
     ],
@@ -184,6 +190,7 @@ def test_the_operator_reads_what_the_chart_sets(
             health_address=":8080",
             workers=settings.get("workers", 64),
             request_timeout_seconds=settings.get("requestTimeout", 10),
+            container_output=settings.get("containerOutput", True),
             settings=Settings(**changes),
         )
     ]

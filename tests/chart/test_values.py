@@ -105,6 +105,7 @@ OTHERS: dict[str, tuple[Any, Object]] = {
     "settings.maxCatchUpPerTick": (6, {}),
     "settings.tickSeconds": (11, {}),
     "settings.quotaPatienceSeconds": (901, {}),
+    "settings.containerOutput": (False, {}),
     "extraEnv": ([{"name": "A", "value": "b"}], {}),
     "serviceAccount.create": (False, {}),
     "serviceAccount.name": ("other", {}),

@@ -42,6 +42,7 @@ class Setup:
     workers: int = 64
     health_address: str | None = None
     may_lose_its_watcher: bool = False
+    container_output: bool = True
     namespaces: tuple[str, ...] | None = None
     """Those to look after, where they are others than the test's own; of none named it is all."""
 
@@ -141,6 +142,7 @@ def _main(test: int, kubeconfig: str, namespace: str, setup: Setup, log: Path | 
         namespaces=(namespace,) if setup.namespaces is None else setup.namespaces,
         workers=setup.workers,
         health_address=setup.health_address,
+        container_output=setup.container_output,
         pace=Pace(relist=setup.relist_seconds),
         settings=setup.settings,
     )

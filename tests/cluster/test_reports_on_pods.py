@@ -15,6 +15,22 @@ CANNOT_START = [
 ]
 
 
+@pytest.mark.real_node
+@pytest.mark.parametrize("container_output", [True, False])
+def test_what_a_container_said_is_told_as_the_operator_is_set(world: World, container_output: bool) -> None:
+    """Roles that may not see pods or logs read it in records, in the status and in events, or not at all."""
+    world.operator(container_output=container_output)
+    said = "echo hunter2 >/dev/termination-log; exit 3"
+    name = world.apply("said", world.once_soon(), command=said, retry={"maxAttempts": 1})
+    world.until("the dead letter", lambda: world.condition(name, "DeadLettered").get("status") == "True")
+    world.until("the event", lambda: "DeadLettered" in dict(world.events(name)))
+    (run,) = world.until("its record", lambda: [r for r in world.runs(name) if r["status"].get("exitCode")])
+    assert run["status"]["exitCode"] == 3
+    for told in (json.dumps(run), json.dumps(world.status(name)), dict(world.events(name))["DeadLettered"]):
+        assert "container work exited with 3" in told
+        assert ("hunter2" in told) == container_output
+
+
 @pytest.mark.parametrize("fault", CANNOT_START)
 def test_a_pod_that_cannot_start_does_not_block_its_schedule_nor_let_jobs_pile_up(
     world: World, fault: dict[str, Any]

@@ -103,6 +103,14 @@ QuotaPatience = Annotated[
         help="Seconds for which a run waits for room in a quota, where a Schedule has no startingDeadlineSeconds.",
     ),
 ]
+ContainerOutput = Annotated[
+    bool,
+    typer.Option(
+        "--container-output/--no-container-output",
+        envvar="SEXTON_CONTAINER_OUTPUT",
+        help="Tell in records and events what a container said when it failed (its termination message).",
+    ),
+]
 Relist = Annotated[
     float,
     typer.Option(
@@ -134,6 +142,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter an option, which Typer passes
     max_catch_up_per_tick: MaxCatchUpPerTick = 5,
     tick: Tick = 10.0,
     quota_patience: QuotaPatience = 900.0,
+    container_output: ContainerOutput = True,
 ) -> None:
     """Run the operator: start the Jobs of Schedules on time, and keep the account of them."""
     from sexton.control.operating import Options, PartDied, operate
@@ -152,6 +161,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter an option, which Typer passes
         workers=workers,
         request_timeout_seconds=request_timeout,
         health_address=health_address,
+        container_output=container_output,
         pace=Pace(relist=relist),
         settings=Settings(
             name_kept=timedelta(seconds=name_kept),

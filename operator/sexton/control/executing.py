@@ -21,8 +21,16 @@ from sexton.kube.resources import SCHEDULES
 class Executor:
     """Carries out steps for one Schedule at a time."""
 
-    def __init__(self, client: KubeClient, *, cache: Cache, events: EventPoster, clock: Clock) -> None:
-        self.look = Looker(client, cache)
+    def __init__(
+        self,
+        client: KubeClient,
+        *,
+        cache: Cache,
+        events: EventPoster,
+        clock: Clock,
+        container_output: bool = True,
+    ) -> None:
+        self.look = Looker(client, cache, container_output=container_output)
         self._client = client
         self._cache = cache
         self._events = events

@@ -1,9 +1,15 @@
-"""What a failed pod can tell of its failure: exit code, reason, and the message or last lines that its status has."""
+"""What a failed pod can tell of its failure: exit code, reason, and the message or last lines that its status has.
+
+This is the only place from which what a container says gets into records and events, which more people may read than
+may read pods.
+"""
 
 import logging
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sexton.api.model import cut
+from sexton.api.run import MESSAGE_LIMIT
 from sexton.deciding import JobEnd, JobView
 from sexton.kube.client import KubeClient
 from sexton.kube.errors import KubeError
@@ -14,8 +20,18 @@ log = logging.getLogger(__name__)
 Object = dict[str, Any]
 
 
-async def explained(client: KubeClient, namespace: str, job: JobView, end: JobEnd) -> JobEnd:
-    """Return the end of a failed Job with what its last failed pod says; what can't be read is left out."""
+HOOK_FAILED = "PostStartHookError"
+"""The reason of a container that waits since its hook has failed. The message is what the hook said, which is executed
+in the container, or answered by it."""
+
+
+async def explained(
+    client: KubeClient, namespace: str, job: JobView, end: JobEnd, *, container_output: bool
+) -> JobEnd:
+    """Return the end of a failed Job with what its last failed pod says; what can't be read is left out.
+
+    Without `container_output` that is only what Kubernetes says of it, and nothing that a container has said.
+    """
     query = {"labelSelector": f"batch.kubernetes.io/controller-uid={job.uid}", "limit": "20"}
     try:
         pods = (await client.list_page(PODS, namespace=namespace, query=query)).get("items", [])
@@ -24,11 +40,12 @@ async def explained(client: KubeClient, namespace: str, job: JobView, end: JobEn
         log.info("pods of job %s/%s can't be read: %s", namespace, job.name, error)
         return end
     pods.sort(key=lambda pod: pod["metadata"]["creationTimestamp"], reverse=True)
-    failure = next(filter(None, map(pod_failure, pods)), None)
+    failures = (pod_failure(pod, container_output=container_output) for pod in pods)
+    failure = next(filter(None, failures), None)
     if failure is None:
         return end
     message = f"{end.message}: {failure.message}" if end.message else failure.message
-    return replace(end, message=message, exit_code=failure.exit_code)
+    return replace(end, message=cut(message, limit=MESSAGE_LIMIT), exit_code=failure.exit_code)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +56,11 @@ class PodFailure:
     message: str
 
 
-def pod_failure(pod: Object) -> PodFailure | None:
-    """Return what a pod's status says of its failure, or None if it did not fail."""
+def pod_failure(pod: Object, *, container_output: bool) -> PodFailure | None:
+    """Return what a pod's status says of its failure, or None if it did not fail.
+
+    Without `container_output` what containers have said themselves is left out.
+    """
     status = pod.get("status") or {}
     containers = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
     states = [
@@ -51,10 +71,13 @@ def pod_failure(pod: Object) -> PodFailure | None:
     # One that exited says more than one that waits, be it only for itself to be restarted.
     for name, state in states:
         if (ended := state.get("terminated") or {}).get("exitCode"):
-            return PodFailure(exit_code=ended["exitCode"], message=_exited(name, ended))
+            said = ended.get("message") if container_output else None
+            return PodFailure(exit_code=ended["exitCode"], message=_exited(name, ended, said=said))
     for name, state in states:
         if (waiting := state.get("waiting") or {}).get("message"):
-            message = f"container {name} waits: {waiting.get('reason')}: {waiting['message']}"
+            message = f"container {name} waits: {waiting.get('reason')}"
+            if container_output or waiting.get("reason") != HOOK_FAILED:
+                message += f": {waiting['message']}"
             return PodFailure(exit_code=None, message=message)
     if status.get("phase") == "Failed":
         words = [status.get("reason"), status.get("message")]
@@ -62,9 +85,9 @@ def pod_failure(pod: Object) -> PodFailure | None:
     return None
 
 
-def _exited(container: str, ended: Object) -> str:
+def _exited(container: str, ended: Object, *, said: str | None) -> str:
     message = f"container {container} exited with {ended['exitCode']}"
     if ended.get("reason") not in (None, "Error"):
         message += f" ({ended['reason']})"
-    said = (ended.get("message") or "").strip()
+    said = (said or "").strip()
     return f"{message}: {said}" if said else message

@@ -25,9 +25,11 @@ Object = dict[str, Any]
 class Looker:
     """Reads live what the cache may not know, or may know too late."""
 
-    def __init__(self, client: KubeClient, cache: Cache) -> None:
+    def __init__(self, client: KubeClient, cache: Cache, *, container_output: bool) -> None:
         self._client = client
         self._cache = cache
+        self._container_output = container_output
+        """Whether what containers say goes into the ends of runs."""
 
     async def read(self, resource: Resource, namespace: str, name: str) -> Object | None:
         """Return an object as it is now, or None if it is not there."""
@@ -65,9 +67,14 @@ class Looker:
         """Read from the pods of Jobs that have failed why they did, before their ends are written down."""
         key = entry.schedule.key
         for job, end in self._cache.unexplained(key):
-            self._cache.explained(
-                key, job.name, await explained(self._client, entry.schedule.namespace, job, end)
+            told = await explained(
+                self._client,
+                entry.schedule.namespace,
+                job,
+                end,
+                container_output=self._container_output,
             )
+            self._cache.explained(key, job.name, told)
 
     async def records_of(self, entry: Entry) -> AsyncIterator[Object]:
         """Yield the records of a Schedule, as they are now; those that somebody has deleted are not among them."""

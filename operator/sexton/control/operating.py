@@ -46,6 +46,8 @@ class Options:
     request_timeout_seconds: float = 10.0
     health_address: str | None = None
     """Where to serve health and readiness, as HOST:PORT; not at all if None."""
+    container_output: bool = True
+    """Whether what containers say when they fail goes into records and events."""
     pace: Pace = field(default_factory=Pace)
     settings: Settings = field(default_factory=Settings)
 
@@ -127,7 +129,9 @@ async def _operate(client: KubeClient, options: Options, *, clock: Clock, stop: 
     cache = Cache(clock=clock, settings=options.settings, wake=queue.wake, unclaimed=requests.unclaimed)
     requests.cache = cache
     events = EventPoster(client, clock=clock)
-    executor = Executor(client, cache=cache, events=events, clock=clock)
+    executor = Executor(
+        client, cache=cache, events=events, clock=clock, container_output=options.container_output
+    )
     gate = StormGate(clock=clock, settings=options.settings, wake=queue.wake)
     queue.work = Reconciler(
         client, cache=cache, executor=executor, queue=queue, gate=gate, clock=clock

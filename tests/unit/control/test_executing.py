@@ -47,7 +47,14 @@ class OpenGate(StormGate):
 class Operator:
     """One operator process and the server that it works on; the watches are what a test shows it."""
 
-    def __init__(self, *, now: str = DUE, server: ApiServer | None = None, **schedule: Any) -> None:
+    def __init__(
+        self,
+        *,
+        now: str = DUE,
+        server: ApiServer | None = None,
+        container_output: bool = True,
+        **schedule: Any,
+    ) -> None:
         self.clock = StillClock(now)
         self.server = server or ApiServer(self.clock)
         if server is None:
@@ -56,7 +63,13 @@ class Operator:
         self.woken: list[ScheduleKey] = []
         self.cache = Cache(clock=self.clock, settings=Settings(), wake=self.woken.append)
         self.events = EventPoster(self.server, clock=self.clock)
-        self.executor = Executor(self.server, cache=self.cache, events=self.events, clock=self.clock)
+        self.executor = Executor(
+            self.server,
+            cache=self.cache,
+            events=self.events,
+            clock=self.clock,
+            container_output=container_output,
+        )
         self.reconciler = Reconciler(
             self.server,
             cache=self.cache,

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from sexton.api.run import MESSAGE_LIMIT
 from sexton.control.failures import PodFailure, explained, pod_failure
 from sexton.deciding import JobEnd
 from sexton.kube.errors import Outage, Refused, StatusReport
@@ -73,13 +74,34 @@ PODS_: dict[str, tuple[Object, PodFailure | None]] = {
     "it runs": (pod({"name": "main", "state": {"running": {}}}), None),
     "it succeeded": (pod(exited(0)), None),
     "no status yet": ({}, None),
+    "what a hook said": (
+        pod({"name": "main", "state": {"waiting": {"reason": "PostStartHookError", "message": "password"}}}),
+        PodFailure(exit_code=None, message="container main waits: PostStartHookError: password"),
+    ),
 }
 
 
 @pytest.mark.parametrize("name", PODS_)
 def test_what_a_pod_tells(name: str) -> None:
     given, expected = PODS_[name]
-    assert pod_failure(given) == expected
+    assert pod_failure(given, container_output=True) == expected
+
+
+WITHOUT_OUTPUT = {
+    "it exited": PodFailure(exit_code=3, message="container main exited with 3"),
+    "what a hook said": PodFailure(exit_code=None, message="container main waits: PostStartHookError"),
+}
+"""What a pod tells when what its containers have said is left out, where that differs."""
+
+
+@pytest.mark.parametrize("name", PODS_)
+def test_what_a_pod_tells_without_what_its_containers_say(name: str) -> None:
+    """Codes, reasons and the kubelet's own words stay; a message of termination may be anything that a container read.
+
+    The kubelet puts into the state of a container what a hook has said, since that was executed in the container.
+    """
+    given, expected = PODS_[name]
+    assert pod_failure(given, container_output=False) == WITHOUT_OUTPUT.get(name, expected)
 
 
 END = JobEnd(
@@ -95,7 +117,7 @@ async def test_the_youngest_pod_that_failed_speaks_for_the_job() -> None:
     going_on = pod({"name": "main", "state": {"running": {}}})
     server.put(PODS, {**going_on, "metadata": {"name": "d", "labels": labels}})
     server.put(PODS, {**pod(exited(9)), "metadata": {"name": "of-another-job"}})
-    end = await explained(server, "reports", job("10:00"), END)
+    end = await explained(server, "reports", job("10:00"), END, container_output=True)
     assert end.exit_code == 3
     assert end.message == "Job has reached the limit: container main exited with 3"
     assert (end.at, end.reason, end.succeeded) == (END.at, END.reason, END.succeeded)
@@ -109,4 +131,14 @@ async def test_the_youngest_pod_that_failed_speaks_for_the_job() -> None:
 async def test_pods_that_cannot_be_read_do_not_hold_up_the_end(fault: Outage | Refused) -> None:
     server = ApiServer(StillClock())
     server.fails("list", PODS, fault)
-    assert await explained(server, "reports", job("10:00"), END) == END
+    assert await explained(server, "reports", job("10:00"), END, container_output=True) == END
+
+
+async def test_what_a_pod_says_is_cut_to_what_a_record_keeps() -> None:
+    """The kubelet cuts a message too; but who may write the status of pods may write a longer one."""
+    server = ApiServer(StillClock())
+    labels = {"batch.kubernetes.io/controller-uid": "job-10:00-1"}
+    server.put(PODS, {**pod(exited(1, message="é" * 100_000)), "metadata": {"name": "a", "labels": labels}})
+    end = await explained(server, "reports", job("10:00"), END, container_output=True)
+    assert len(end.message.encode()) <= MESSAGE_LIMIT
+    assert end.exit_code == 1
