@@ -24,7 +24,9 @@ RECENT_RUNS_LIMIT: Final = 10
 RECENT_MESSAGE_LIMIT: Final = 256
 UNCOUNTED_LIMIT: Final = 200
 
-Uid = Annotated[str, Field(min_length=1, max_length=64)]
+UID_LIMIT: Final = 64
+
+Uid = Annotated[str, Field(min_length=1, max_length=UID_LIMIT)]
 
 
 class Counters(Model):

@@ -2,14 +2,16 @@
 
 import copy
 import re
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from sys import intern
 from typing import Any, TypeGuard
 
 from sexton.api import meta
-from sexton.api.model import INT32_MAX
-from sexton.api.run import Trigger
-from sexton.api.schedule import ScheduleSpec
+from sexton.api.model import INT32_MAX, NAME_LIMIT, cut
+from sexton.api.run import MESSAGE_LIMIT, Trigger
+from sexton.api.schedule import EXPRESSION_LIMIT, TIME_ZONE_LIMIT, ScheduleSpec
+from sexton.api.schedule_status import UID_LIMIT
 from sexton.api.times import format_instant, parse_instant
 from sexton.deciding import JobEnd, JobView, Origin
 from sexton.deciding.steps import StartJob
@@ -21,6 +23,15 @@ REASON_LIMIT = 128
 
 LONGEST_TTL = len(str(INT32_MAX))
 """Digits of the longest time to live."""
+
+LONGEST_NOTES = {
+    meta.EXPRESSION_ANNOTATION: EXPRESSION_LIMIT,
+    meta.TIME_ZONE_ANNOTATION: TIME_ZONE_LIMIT,
+    meta.DELIVERY_ID_ANNOTATION: UID_LIMIT,
+    meta.REDRIVE_OF_ANNOTATION: NAME_LIMIT,
+    meta.RUN_NAME_ANNOTATION: NAME_LIMIT,
+}
+"""How long our annotations may be, in characters, by name: those that are kept as they are."""
 
 FRESH = timedelta(seconds=1.5)
 """What happened no longer ago than this is dated by our own clock, which has more digits."""
@@ -69,6 +80,12 @@ def annotations_of(origin: Origin, *, schedule: str) -> dict[str, str]:
     }
 
 
+def note_of(annotations: Mapping[str, str], key: str) -> str | None:
+    """Return one of our annotations. One that is longer than any that we write is somebody else's, and is not kept."""
+    note = annotations.get(key)
+    return note if note is not None and len(note) <= LONGEST_NOTES[key] else None
+
+
 def origin_of(annotations: dict[str, str]) -> Origin:
     """Read back what `annotations_of` wrote.
 
@@ -93,10 +110,10 @@ def origin_of(annotations: dict[str, str]) -> Origin:
         caught_up=annotations.get(meta.CAUGHT_UP_ANNOTATION) == "true",
         manual=manual,
         # The same words in every Job of a Schedule, and there are many Jobs.
-        expression=intern(annotations.get(meta.EXPRESSION_ANNOTATION, "")),
-        time_zone=intern(annotations.get(meta.TIME_ZONE_ANNOTATION, "")),
-        delivery_id=annotations.get(meta.DELIVERY_ID_ANNOTATION),
-        redrive_of=annotations.get(meta.REDRIVE_OF_ANNOTATION),
+        expression=intern(note_of(annotations, meta.EXPRESSION_ANNOTATION) or ""),
+        time_zone=intern(note_of(annotations, meta.TIME_ZONE_ANNOTATION) or ""),
+        delivery_id=note_of(annotations, meta.DELIVERY_ID_ANNOTATION),
+        redrive_of=note_of(annotations, meta.REDRIVE_OF_ANNOTATION),
     )
 
 
@@ -166,7 +183,7 @@ def read_job(obj: Object, *, clock: Clock, origin: Origin | None = None) -> JobV
     annotations = _annotations(obj)
     return JobView(
         name=metadata["name"],
-        run=annotations.get(meta.RUN_NAME_ANNOTATION) or metadata["name"],
+        run=note_of(annotations, meta.RUN_NAME_ANNOTATION) or metadata["name"],
         uid=metadata["uid"],
         resource_version=int(metadata["resourceVersion"]),
         origin=origin or origin_of(annotations),
@@ -215,7 +232,7 @@ def _end(obj: Object, *, clock: Clock) -> JobEnd | None:
                 succeeded=succeeded,
                 at=_sharpened(written or condition["lastTransitionTime"], clock=clock),
                 reason=intern(_word(condition.get("reason") or "")),
-                message=condition.get("message") or "",
+                message=cut(condition.get("message") or "", limit=MESSAGE_LIMIT),
             )
     return None
 

@@ -16,7 +16,7 @@ from sexton.api.condition import Condition, ConditionStatus
 from sexton.api.faults import schema_faults
 from sexton.api.run import Phase, ScheduleRunSpec, ScheduleRunStatus
 from sexton.api.times import parse_instant, short_duration
-from sexton.control.jobs import Unreadable, annotations_of, labels_of, owner_reference
+from sexton.control.jobs import Unreadable, annotations_of, labels_of, note_of, owner_reference
 from sexton.deciding import JobView, Origin, RunView, Window
 from sexton.deciding.naming import manual_run_name
 from sexton.deciding.steps import (
@@ -297,9 +297,9 @@ def read_run(obj: Object, *, clock: Clock) -> RunView:
             trigger=spec.trigger,
             caught_up=spec.caught_up,
             manual=spec.manual or asked,
-            expression=annotations.get(meta.EXPRESSION_ANNOTATION, ""),
-            time_zone=annotations.get(meta.TIME_ZONE_ANNOTATION, ""),
-            delivery_id=annotations.get(meta.DELIVERY_ID_ANNOTATION),
+            expression=note_of(annotations, meta.EXPRESSION_ANNOTATION) or "",
+            time_zone=note_of(annotations, meta.TIME_ZONE_ANNOTATION) or "",
+            delivery_id=note_of(annotations, meta.DELIVERY_ID_ANNOTATION),
             redrive_of=spec.redrive_of,
         ),
         created_at=created_at,

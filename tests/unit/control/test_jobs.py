@@ -1,6 +1,7 @@
 """Jobs: built from the template, which wins; and read back."""
 
 from copy import deepcopy
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from sexton.api import meta
 from sexton.api.run import Trigger
 from sexton.api.schedule import ScheduleSpec
-from sexton.control.jobs import Unreadable, build_job, read_job
+from sexton.control.jobs import LONGEST_NOTES, Unreadable, build_job, read_job
 from sexton.control.schedule_key import owner_of
 from sexton.deciding import JobEnd, Origin
 from sexton.deciding.steps import StartJob
@@ -335,3 +336,21 @@ def test_what_is_not_ours(name: str) -> None:
     job = job_object()
     job["metadata"]["ownerReferences"] = STRANGERS[name]
     assert owner_of(job) is None
+
+
+def test_notes_that_are_longer_than_ours_are_not_kept() -> None:
+    """Whoever may create Jobs may write 256 KiB into the annotations of each; what is kept of it must be small."""
+    job = job_object("10:00", ended="10:01")
+    for key in job["metadata"]["annotations"].keys() & LONGEST_NOTES.keys():
+        job["metadata"]["annotations"][key] = "x" * 50_000
+    job["metadata"]["annotations"] |= {
+        meta.DELIVERY_ID_ANNOTATION: "x" * 65,
+        meta.REDRIVE_OF_ANNOTATION: "x" * 254,
+    }
+    job["status"]["conditions"][0]["message"] = "x" * 50_000
+    view = read_job(job, clock=StillClock())
+    assert len(repr(view)) < 6_000
+    assert view.run == NAME_OF_IT
+    assert view.origin == replace(origin_of(at("10:00")), expression="", time_zone="")
+    assert view.end is not None
+    assert len(view.end.message.encode()) <= 4096

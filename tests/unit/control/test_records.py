@@ -275,3 +275,14 @@ def test_a_record_that_nobody_here_can_have_written_is_unreadable(status: Object
 def test_a_window_is_scheduled_and_a_manual_run_is_not() -> None:
     assert window("10:00", "10:05", count=2, phase=Phase.MISSED).scheduled
     assert not run("10:00", manual=True).scheduled
+
+
+def test_notes_on_a_record_that_are_longer_than_ours_are_not_kept() -> None:
+    record = run_object("10:00")
+    record["metadata"]["annotations"] |= {
+        meta.EXPRESSION_ANNOTATION: "x" * 513,
+        meta.TIME_ZONE_ANNOTATION: "x" * 65,
+        meta.DELIVERY_ID_ANNOTATION: "x" * 65,
+    }
+    run = read_run(record, clock=StillClock())
+    assert (run.origin.expression, run.origin.time_zone, run.origin.delivery_id) == ("", "", None)
