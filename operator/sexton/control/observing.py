@@ -50,24 +50,28 @@ class Confirmer:
             task.add_done_callback(lambda _: self._asked.pop(identity, None))
 
     async def _confirm(self, identity: Identity, *, seen: Any, gone: Any) -> None:  # noqa: ANN401
-        namespace, name = identity
-        pause = FIRST_RETRY_SECONDS
-        while True:
-            try:
-                obj = await self._client.get(self._resource, namespace, name)
-            except NotFound:
-                gone()
-                return
-            except KubeError as error:
-                log.warning("cannot tell whether %s %s/%s is gone: %s", self._resource.kind, *identity, error)
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, LAST_RETRY_SECONDS)
-            else:
-                break
+        obj = await self._live(*identity)
+        if obj is None:
+            gone()
+            return
         try:
             seen(obj)
         except Exception as error:  # noqa: BLE001 - whatever somebody has written there
             self._aside.put(obj, error)
+
+    async def _live(self, namespace: str, name: str) -> Object | None:
+        """Return an object as it is, or None once it is certain that it is not there."""
+        pause = FIRST_RETRY_SECONDS
+        while True:
+            try:
+                return await self._client.get(self._resource, namespace, name)
+            except NotFound:
+                return None
+            except KubeError as error:
+                kind = self._resource.kind
+                log.warning("cannot tell whether %s %s/%s is gone: %s", kind, namespace, name, error)
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, LAST_RETRY_SECONDS)
 
 
 class JobsObserver:

@@ -6,7 +6,7 @@ refuse pod fields they don't know, and turning objects into them and back costs 
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from http import HTTPStatus
 from typing import Any, Self
 
@@ -195,8 +195,7 @@ class KubeClient(Exchanges):
             del page  # else it is kept until the next one is here
             paging.came(items=items, size_bytes=size_bytes)
 
-    @asynccontextmanager
-    async def watch(
+    def watch(
         self,
         resource: Resource,
         *,
@@ -204,19 +203,30 @@ class KubeClient(Exchanges):
         query: Mapping[str, str],
         timeout_seconds: int,
         silence_seconds: float,
-    ) -> AsyncIterator[AsyncIterator[Object]]:
+    ) -> AbstractAsyncContextManager[AsyncIterator[Object]]:
         """Open a watch, which the server ends after the time-out; silence for longer than given is an outage.
 
         What it yields has type and object, as `answers.event_of` checks. An ERROR event is raised.
         """
-        check_names(resource, namespace)
         full_query = {**query, "watch": "true", "timeoutSeconds": str(timeout_seconds)}
         timeout = aiohttp.ClientTimeout(total=timeout_seconds + 10.0, sock_read=silence_seconds)
+        return self._watch(resource, namespace=namespace, query=full_query, timeout=timeout)
+
+    @asynccontextmanager
+    async def _watch(
+        self,
+        resource: Resource,
+        *,
+        namespace: str | None,
+        query: Mapping[str, str],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - passed on to the connection, which enforces it
+    ) -> AsyncIterator[AsyncIterator[Object]]:
+        check_names(resource, namespace)
         needs = Permission("watch", resource, namespace)
         path = resource.path(namespace)
         try:
             async with asyncio.timeout(self.request_timeout_seconds):
-                response = await self.send("GET", path, query=full_query, timeout=timeout)
+                response = await self.send("GET", path, query=query, timeout=timeout)
         except TimeoutError as error:
             self.no_answer(f"watch {path}: it is not opened in time", error)
         try:

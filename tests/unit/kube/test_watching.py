@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from sexton.kube import watching
 from sexton.kube.client import KubeClient
 from sexton.kube.errors import Gone, KubeError, NotPermitted, Outage, Refused, StatusReport, answer
 from sexton.kube.progress import Progress
@@ -296,7 +295,7 @@ async def test_what_fails_again_and_again_is_tried_less_often(
         waits.append(seconds)
         await sleep(0)
 
-    monkeypatch.setattr(watching.asyncio, "sleep", wait)
+    monkeypatch.setattr(asyncio, "sleep", wait)
     reflector = Reflector(client=client, resource=JOBS, sink=Sink())
     following = asyncio.create_task(reflector.run())
     async with asyncio.timeout(5):
@@ -316,7 +315,7 @@ async def test_a_list_that_is_to_be_asked_for_later_is(monkeypatch: pytest.Monke
         waits.append(seconds)
         await sleep(0)
 
-    monkeypatch.setattr(watching.asyncio, "sleep", wait)
+    monkeypatch.setattr(asyncio, "sleep", wait)
     following = asyncio.create_task(Reflector(client=client, resource=JOBS, sink=Sink()).run())
     async with asyncio.timeout(5):
         await client.silent.wait()
