@@ -11,7 +11,9 @@ import yaml
 
 from cluster_tools import ClusterAccess
 from cluster_tools.errors import CommandError
-from sexton.api.crd import RESOURCES, Resource, definition
+from cluster_tools.waiting import wait_for
+from sexton.api.crd import RESOURCES, SCHEDULE_RUN, Resource, definition
+from sexton.api.model import NAME_LIMIT, NAME_MESSAGE
 from sexton.api.run import Phase, ScheduleRunSpec, ScheduleRunStatus, Trigger, Window
 from sexton.api.schedule import ScheduleSpec
 from sexton.api.schedule_status import (
@@ -24,6 +26,7 @@ from sexton.api.schedule_status import (
 from sexton.api.times import parse_instant
 from sexton.api.validation import validate_schedule, validate_schedule_run
 from unit.api.manifests import cronjob_as_schedule, run, schedule, schedule_with_pod
+from unit.api.test_names import NO_NAMES
 
 CRDS = Path(__file__).parents[2] / "crds"
 POD = "spec.jobTemplate.spec.template.spec"
@@ -239,6 +242,53 @@ def test_the_server_refuses_a_time_that_it_cannot_read(cluster: ClusterAccess, t
     said = refusal(cluster, run(scheduleName="a", scheduledTime=time))
     assert "Invalid date-time formatted string" in said
     assert "must be a time such as 2026-11-30T09:00:00Z" in said
+
+
+@pytest.mark.parametrize("text", NO_NAMES)
+def test_the_server_refuses_what_is_no_name(cluster: ClusterAccess, text: str) -> None:
+    """In each field that holds one, with the same words as `sexton validate`."""
+    status = {"jobName": text, "blockedBy": text, "redrivenBy": text}
+    said = refusal(cluster, run(scheduleName=text, redriveOf=text) | {"status": status})
+    words = "Too long: may not be more than 253" if len(text) > NAME_LIMIT else NAME_MESSAGE
+    for field in ("spec.scheduleName", "spec.redriveOf", *(f"status.{name}" for name in status)):
+        assert any(field in line and words in line for line in said.split("* ")), (field, said)
+
+
+def test_a_record_that_is_older_than_a_rule_is_answered_and_deleted(
+    cluster: ClusterAccess, namespace: str
+) -> None:
+    """It has what is refused by now, and what is not changed is not judged again."""
+    loose = json.loads(json.dumps(definition(SCHEDULE_RUN)))
+    properties = loose["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
+    for part in ("spec", "status"):
+        for field in properties[part]["properties"].values():
+            if field.get("maxLength") == NAME_LIMIT:
+                del field["x-kubernetes-validations"]
+    old = run(scheduleName=".", redriveOf="a/b") | {"metadata": {"name": "old"}, "status": {"jobName": ".."}}
+    try:
+        cluster.kubectl("replace", "--filename", "-", stdin=json.dumps(loose))
+        wait_for("the old definition", lambda: _takes(cluster, old), 30.0)
+        create(cluster, namespace, old)
+    finally:
+        cluster.kubectl("apply", "--server-side", "--force-conflicts", "--filename", CRDS)
+    wait_for("the new definition", lambda: not _takes(cluster, old), 30.0)
+    ended = ScheduleRunStatus(phase=Phase.FAILED, reason="InvalidRequest", completion_time=NINE).to_wire()
+    change = {"metadata": {"labels": {"a": "b"}}, "status": ended}
+    patch(cluster, namespace, "sxr/old", change)
+    stored = cluster.get("sxr", "old", "--namespace", namespace)
+    assert stored["status"] == {"jobName": ".."} | ended
+    # What is changed is judged.
+    with pytest.raises(CommandError, match=r"status\.jobName"):
+        patch(cluster, namespace, "sxr/old", {"status": {"jobName": "a/b"}})
+    cluster.kubectl("delete", "sxr", "old", "--namespace", namespace, "--timeout=30s")
+
+
+def _takes(cluster: ClusterAccess, manifest: dict[str, Any]) -> bool:
+    try:
+        accept(cluster, manifest)
+    except CommandError:
+        return False
+    return True
 
 
 @pytest.mark.parametrize(

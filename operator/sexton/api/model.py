@@ -5,21 +5,58 @@ the CRDs are generated from them. So each field's docstring is what `kubectl exp
 limit is one that the API server enforces, and a read ignores fields that this version does not know.
 """
 
+import re
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
+
+from sexton.api.faults import shown
 
 INT32_MAX: Final = 2**31 - 1
 INT64_MAX: Final = 2**63 - 1
 NAME_LIMIT: Final = 253
 """The longest name of a Kubernetes object."""
 
+_SUBDOMAIN: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+_NAME_PATTERN: Final = re.compile(_SUBDOMAIN, re.ASCII)
+NAME_MESSAGE: Final = (
+    f"must be lower-case letters, digits, hyphens and dots, at most {NAME_LIMIT} of them, each part between "
+    "dots beginning and ending with a letter or digit"
+)
+
+
+def is_object_name(text: str) -> bool:
+    """Tell whether a text can be the name of an object: a DNS subdomain, which is safe in a path, too."""
+    return len(text) <= NAME_LIMIT and _NAME_PATTERN.fullmatch(text) is not None
+
+
+def _read_name(text: str) -> str:
+    if not is_object_name(text):
+        raise PydanticCustomError("name", "{reason}", {"reason": f"{NAME_MESSAGE}, not {shown(text)}"})
+    return text
+
+
 # Strict, because the API server is: it does not take "5" for 5.
 Flag = Annotated[bool, Field(strict=True)]
 Count = Annotated[int, Field(strict=True, ge=0, le=INT32_MAX, json_schema_extra={"format": "int32"})]
 LongCount = Annotated[int, Field(strict=True, ge=0, le=INT64_MAX, json_schema_extra={"format": "int64"})]
-ObjectName = Annotated[str, Field(min_length=1, max_length=NAME_LIMIT)]
+# A rule and not a `pattern`, because the message of a pattern is the pattern.
+ObjectName = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=NAME_LIMIT,
+        json_schema_extra={
+            "x-kubernetes-validations": [
+                {"rule": f"self.matches(r'^{_SUBDOMAIN}$')", "message": NAME_MESSAGE},
+            ],
+        },
+    ),
+    AfterValidator(_read_name),
+]
+"""The name of an object: a DNS subdomain. Whoever writes a name may write anything, and some of it ends up in a URL."""
 
 
 def cut(text: str, *, limit: int) -> str:

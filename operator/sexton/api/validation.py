@@ -5,7 +5,6 @@ the expression means something, whether the zone exists. Both are found here, si
 server, and since an object may be older than a rule.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
@@ -14,14 +13,13 @@ from pydantic import ValidationError
 
 from sexton.api.faults import Fault, child, schema_faults, shown, unknown_fields
 from sexton.api.job_template import job_spec_faults
-from sexton.api.model import NAME_LIMIT, Model
+from sexton.api.model import NAME_MESSAGE, Model, is_object_name
 from sexton.api.recurrence import hash_key
 from sexton.api.run import ScheduleRunSpec
 from sexton.api.schedule import ScheduleSpec
 from sexton.timing import DayMatching, Expression, Recurrence, TimingError, load_zone
 
 _SPEC: Final = "spec"
-_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 _TOP_LEVEL: Final = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
 _UTC: Final = "UTC"
 
@@ -110,12 +108,8 @@ def _metadata_faults(obj: Mapping[str, Any]) -> Iterator[Fault]:
         return
     if name is None or name == "":
         yield Fault("metadata.name", "is required")
-    elif not isinstance(name, str) or len(name) > NAME_LIMIT or not _SUBDOMAIN.fullmatch(name):
-        yield Fault(
-            "metadata.name",
-            f"must be lower-case letters, digits, hyphens and dots, at most {NAME_LIMIT} of them, beginning "
-            f"and ending with a letter or digit, not {shown(name)}",
-        )
+    elif not isinstance(name, str) or not is_object_name(name):
+        yield Fault("metadata.name", f"{NAME_MESSAGE}, not {shown(name)}")
 
 
 def _spec_of(obj: Mapping[str, Any]) -> Mapping[str, Any] | Fault:
