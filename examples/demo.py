@@ -100,7 +100,9 @@ def can_run_inside(cluster: Cluster) -> bool:
 def install(cluster: Cluster, *, inside: bool, again: bool) -> None:
     """Install the chart, with an operator or without one; in a cluster that stays it may be there already."""
     words = ["--create-namespace"]
-    words += ["--set", f"image.repository={REPOSITORY}"] if inside else ["--set", "replicas=0"]
+    # The operator beside the cluster is its administrator, whom the policies are to trust then.
+    beside = ["--set", "replicas=0", "--set", "policies.trustedGroups={system:masters}"]
+    words += ["--set", f"image.repository={REPOSITORY}"] if inside else beside
     # Definitions that came by kubectl are taken over.
     verb = ["upgrade", "--install", "--take-ownership", "--force-conflicts"] if again else ["install"]
     known = again and RELEASE in helm(cluster, "list", "--short", *IN_RELEASE).split()

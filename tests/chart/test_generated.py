@@ -20,7 +20,9 @@ from typer.testing import CliRunner
 import sexton
 from chart_tools.crd_templates import UnexpectedDefinition, crd_templates, template
 from chart_tools.helm import Helm, only
-from chart_tools.places import CHART, CRDS, ROOT
+from chart_tools.places import CHART, CRDS, POLICIES, ROOT
+from chart_tools.policy_templates import UnexpectedPolicy, policy_templates
+from chart_tools.policy_templates import template as policy_template
 from chart_tools.values_table import Unexplained, explained_values, with_table
 from sexton.cli.main import app
 from sexton.cli.run import run
@@ -76,6 +78,41 @@ def test_braces_in_a_description_come_out_as_they_went_in(offline_helm: Helm, tm
 def test_a_definition_that_has_more_than_a_name_is_noticed(text: str) -> None:
     with pytest.raises(UnexpectedDefinition):
         template(text)
+
+
+def test_the_policies_are_those_of_policies() -> None:
+    written = {path: path.read_text(encoding="utf-8") for path in (CHART / "templates").glob("policy-*.yaml")}
+    assert written == policy_templates(), "run `make chart` and commit charts/"
+
+
+def test_the_policies_come_out_as_they_went_in_but_for_names_and_users(offline_helm: Helm) -> None:
+    values = {"policies": {"trustedGroups": ["system:masters"]}}
+    rendered = [each for each in offline_helm.template(values) if "Policy" in each["kind"]]
+    text = "\n---\n".join(path.read_text() for path in sorted(POLICIES.iterdir()))
+    wanted = list(yaml.safe_load_all(text))
+    assert len(rendered) == len(wanted) == 4
+    for each in rendered:
+        labels = each["metadata"].pop("labels")
+        assert labels["app.kubernetes.io/managed-by"] == "Helm"
+        name = each["metadata"]["name"] = each["metadata"]["name"].removeprefix("sexton.sexton.")
+        if "policyName" in each["spec"]:
+            each["spec"]["policyName"] = name
+        (same,) = (it for it in wanted if it["kind"] == each["kind"] and it["metadata"]["name"] == name)
+        for condition in same["spec"].get("matchConditions", ()):
+            lines = condition["expression"].splitlines()
+            # Comments tell what to edit, up to the line that is an example of it.
+            condition["expression"] = "\n".join(line for line in lines if not line.startswith("  //"))
+        assert each == same
+
+
+@pytest.mark.parametrize(
+    "lacks", ["system:serviceaccount:sexton:sexton", "system:masters", "policyName", ".dev"]
+)
+def test_a_policy_that_lacks_what_its_template_needs_is_noticed(lacks: str) -> None:
+    (text, *_) = (path.read_text() for path in sorted(POLICIES.iterdir()))
+    policy_template(text)
+    with pytest.raises(UnexpectedPolicy):
+        policy_template(text.replace(lacks, "other"))
 
 
 def test_the_table_in_the_readme() -> None:

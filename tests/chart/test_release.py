@@ -3,6 +3,7 @@
 There is no node, so no pod runs: tests/e2e is about that.
 """
 
+import json
 import re
 import shutil
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from chart_tools.helm import Helm
-from chart_tools.places import CHART, CRDS
+from chart_tools.places import CHART, CRDS, POLICIES
 from cluster_tools.access import ClusterAccess
 from cluster_tools.errors import CommandError
 from cluster_tools.running import run
@@ -31,6 +32,13 @@ SCHEDULE: dict[str, Any] = {
             }
         },
     },
+}
+RECORD: dict[str, Any] = {
+    "apiVersion": "sexton.dev/v1",
+    "kind": "ScheduleRun",
+    "metadata": {"generateName": "nightly-"},
+    "spec": {"scheduleName": "nightly"},
+    "status": {"phase": "Running"},
 }
 NEW_WORDS = "What a newer version says of a Schedule."
 
@@ -63,6 +71,23 @@ class Release:
         """Return the names of our definitions that are there."""
         found = self.cluster.kubectl("get", "crd", *DEFINITIONS, "--ignore-not-found", "--output=name")
         return [line.rpartition("/")[2] for line in found.split()]
+
+    def policies(self) -> list[str]:
+        """Return our policies that are there, and their bindings."""
+        found = self.names("validatingadmissionpolicies", "validatingadmissionpolicybindings")
+        return [name for name in found if name.endswith(".sexton.dev")]
+
+    def may_write_records(self, account: str, namespace: str) -> bool:
+        """Tell whether a service account may write what only an operator writes; its role may have to come first."""
+        user = f"system:serviceaccount:{self.namespace}:{account}"
+        words = ["create", "--dry-run=server", f"--as={user}", "--namespace", namespace, "--filename=-"]
+        try:
+            self.cluster.kubectl(*words, stdin=json.dumps(RECORD))
+        except CommandError as refused:
+            if "(Forbidden)" not in refused.stderr:
+                raise
+            return False
+        return True
 
     def schedule_described(self) -> str:
         """Return what the definition says that a Schedule is."""
@@ -109,8 +134,10 @@ def test_a_release_and_its_life(release: Release, tmp_path: Path) -> None:
     assert release.schedule_described() == words
     assert _environment(release)["SEXTON_WORKERS"] == "64"
 
+    assert len(release.policies()) == 4
     release("uninstall")
     assert release.names("deployment,role,rolebinding") == []
+    assert release.policies() == []
     assert release.definitions() == list(DEFINITIONS)
     assert _uid(release) == uid
     release.install()
@@ -203,3 +230,61 @@ def test_a_second_release_leaves_to_the_first_what_the_cluster_has_one_of(releas
     )
     release("uninstall", name="second")
     assert "clusterrole.rbac.authorization.k8s.io/sexton-view" in release.names("clusterrole")
+
+
+def test_the_policies_trust_the_service_account_that_the_operator_has_now(release: Release) -> None:
+    """Another name comes into force with an upgrade, and goes with a rollback."""
+    values: dict[str, Any] = {"watchNamespaces": [release.namespace], "rbac": {"create": False}}
+    release.cluster.kubectl(
+        *("create", "rolebinding", "all", "--clusterrole=cluster-admin", "--namespace", release.namespace),
+        f"--group=system:serviceaccounts:{release.namespace}",
+    )
+    release.install(**values, serviceAccount={"name": "old"})
+    _until_trusted(release, "old", "new")
+    release("upgrade", CHART, **values, serviceAccount={"name": "new"})
+    _until_trusted(release, "new", "old")
+    release("rollback")
+    _until_trusted(release, "old", "new")
+    release("upgrade", CHART, **values, serviceAccount={"create": False})
+    _until_trusted(release, "default", "old")
+
+
+def _until_trusted(release: Release, account: str, other: str) -> None:
+    place = release.namespace
+    wait_for(f"{account} to be trusted", lambda: release.may_write_records(account, place), 30.0)
+    wait_for(f"{other} not to be", lambda: not release.may_write_records(other, place), 30.0)
+
+
+def test_two_releases_judge_what_is_written_in_their_own_namespaces(release: Release) -> None:
+    """The operator of each is a stranger to the policies of the other."""
+    release.install(watchNamespaces=[release.namespace])
+    others = {"crds": {"enabled": False}, "rbac": {"userRoles": {"create": False}}}
+    release("install", CHART, name="other", watchNamespaces=["default"], **others)
+    for account, place, elsewhere in (
+        ("sexton", release.namespace, "default"),
+        ("other-sexton", "default", release.namespace),
+    ):
+        wait_for("its own to be written", lambda: release.may_write_records(account, place), 30.0)  # noqa: B023
+        assert not release.may_write_records(account, elsewhere)
+
+
+def test_the_manifests_for_an_installation_by_hand(release: Release) -> None:
+    """They are taken as they are, trust whom they name, and refuse others."""
+    release.install(policies={"enabled": False})
+    assert release.policies() == []
+    release.cluster.kubectl("apply", "--server-side", "--filename", POLICIES)
+    try:
+        group = f"--group=system:serviceaccounts:{release.namespace}"
+        role = ["--clusterrole=cluster-admin", "--namespace", release.namespace]
+        release.cluster.kubectl("create", "rolebinding", "all", *role, group)
+        wait_for(
+            "others to be refused", lambda: not release.may_write_records("default", release.namespace), 30.0
+        )
+        words = ["create", "--dry-run=server", "--namespace", release.namespace, "--filename=-"]
+        operator = ["--as=system:serviceaccount:sexton:sexton", "--as-group=system:authenticated"]
+        release.cluster.kubectl("create", "rolebinding", "it", *role, "--serviceaccount=sexton:sexton")
+        for whose in ([], operator):
+            assert "created" in release.cluster.kubectl(*words, *whose, stdin=json.dumps(RECORD))
+    finally:
+        release.cluster.kubectl("delete", "--filename", POLICIES)
+    assert release.policies() == []

@@ -30,6 +30,11 @@ MATRIX: dict[str, Object] = {
     "roles that stand alone": {"rbac": {"userRoles": {"prefix": "bells", "aggregate": False}}},
     "the account of others": {"serviceAccount": {"create": False, "name": "default"}},
     "an account with annotations": {"serviceAccount": {"name": "ringer", "annotations": {"a": "b"}}},
+    "without policies": {"policies": {"enabled": False}},
+    "policies that trust others": {
+        "policies": {"trustedUsers": ['a"\\b', "é"], "trustedGroups": ["system:masters", "{{ a }}"]}
+    },
+    "policies of one namespace": {"watchNamespaces": [ONE], "serviceAccount": {"create": False, "name": "a"}},
     "a network policy": {"networkPolicy": {"enabled": True}},
     "a narrow network policy": {
         "networkPolicy": {

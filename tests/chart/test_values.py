@@ -58,6 +58,8 @@ REFUSED: list[tuple[Object, str]] = [
     ({"settings": {"requestTimeout": 61}}, "at '/settings/requestTimeout': maximum: got 61, want 60"),
     ({"settings": {"logFormat": "xml"}}, "at '/settings/logFormat': value must be one of 'text', 'json'"),
     ({"settings": {"maxAttempts": 2.5}}, "at '/settings/maxAttempts': got number, want integer"),
+    ({"policies": {"trustedUsers": "velero"}}, "at '/policies/trustedUsers': got string, want array"),
+    ({"policies": {"trustedGroups": [""]}}, "at '/policies/trustedGroups/0': minLength: got 0, want 1"),
     ({"health": {"port": 80}}, "at '/health/port': minimum: got 80, want 1,024"),
     ({"podLabels": {"a": 1}}, "at '/podLabels/a': got number, want string"),
     (
@@ -115,6 +117,9 @@ OTHERS: dict[str, tuple[Any, Object]] = {
     "rbac.userRoles.create": (False, {}),
     "rbac.userRoles.prefix": ("other", {}),
     "rbac.userRoles.aggregate": (False, {}),
+    "policies.enabled": (False, {}),
+    "policies.trustedUsers": (["velero"], {}),
+    "policies.trustedGroups": (["system:masters"], {}),
     "health.port": (8081, {}),
     "startupProbe": ({"failureThreshold": 31}, {}),
     "livenessProbe": ({"failureThreshold": 7}, {}),
@@ -179,7 +184,11 @@ def _merged(one: Object, other: Object) -> Object:
 
 
 def test_with_watched_namespaces_nothing_of_the_operator_is_of_the_whole_cluster(offline_helm: Helm) -> None:
-    others = {"crds": {"enabled": False}, "rbac": {"userRoles": {"create": False}}}
+    others = {
+        "crds": {"enabled": False},
+        "policies": {"enabled": False},
+        "rbac": {"userRoles": {"create": False}},
+    }
     wide, narrow = offline_helm.template(), offline_helm.template({"watchNamespaces": ["a", "b"], **others})
     assert not [each for each in narrow if "namespace" not in each["metadata"]]
     whole = only(wide, "ClusterRole", "sexton:sexton")
@@ -226,6 +235,7 @@ NOTES: list[tuple[Object, list[str]]] = [
     ({"watchNamespaces": ["a", "b"]}, ["looks after Schedules in a, b", "--namespace a"]),
     ({"replicas": 0}, ["replicas is 0"]),
     ({"crds": {"enabled": False}}, ["crds.enabled is false"]),
+    ({"policies": {"enabled": False}}, ["policies.enabled is false"]),
 ]
 
 

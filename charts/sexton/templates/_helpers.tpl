@@ -19,6 +19,11 @@
 {{- default (ternary (include "sexton.fullname" .) "default" .Values.serviceAccount.create) .Values.serviceAccount.name }}
 {{- end }}
 
+{{/* Who the operator is to the API server. */}}
+{{- define "sexton.user" -}}
+{{- printf "system:serviceaccount:%s:%s" .Release.Namespace (include "sexton.serviceAccountName" .) }}
+{{- end }}
+
 {{/* The test's pod and its Service; a Service's name is a DNS label, and the pod's variables begin with it. */}}
 {{- define "sexton.testName" -}}
 {{- printf "%s-test" (include "sexton.fullname" . | trunc 58 | trimSuffix "-") | replace "." "-" }}
