@@ -3,6 +3,7 @@
 One story, since its minutes are real ones and each serves several ends. Every occurrence of it is accounted for.
 """
 
+import json
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -10,7 +11,7 @@ import pytest
 
 from cluster.conftest import Report
 from e2e.release import Release
-from e2e.town import ADMIN, EDITOR, RUNNER, Town
+from e2e.town import ADMIN, EDITOR, RUNNER, Town, request
 
 MINUTE = timedelta(minutes=1)
 GREETING = 'echo "Good day! I am $SEXTON_RUN, due at $SEXTON_SCHEDULED_TIME."'
@@ -78,6 +79,9 @@ class Story:
         pause = '--patch={"spec":{"suspend":true}}'
         for change in (["delete", "sx", "greeting"], ["patch", "sx", "greeting", "--type=merge", pause]):
             assert not town.may(*change, person=RUNNER), change
+        forged = json.dumps({**json.loads(request("greeting")), "status": {"phase": "Succeeded"}})
+        for person in (EDITOR, RUNNER):
+            assert not town.may("create", "--filename=-", person=person, stdin=forged), person
 
     def fires(self) -> None:
         """At the next minute, with a log and a history that the user can read."""
