@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from sexton.api.schedule import CatchUp, ConcurrencyPolicy
 from sexton.control.operating import Options
+from sexton.control.schedules import TEMPLATE_KEPT_BYTES
 from simulation.compare import compare
 from simulation.drive import Drive, can_be_foretold
 from simulation.terms import Spec
@@ -266,6 +267,9 @@ class ScheduleDeleted:
 
 WildHappening = Happening | ClockIs | Failing | WatchesBreak | RefusesRecords | ScheduleDeleted
 
+NONE_KEPT: Final = 0
+"""No template is short enough to be kept: each start reads the Schedule."""
+
 SHORT: Final = st.sampled_from([3, 20, 45, 70, 130])
 WHICH: Final = st.integers(0, 3)
 CATCH_UP: Final = tuple(map(str, CatchUp))
@@ -354,6 +358,7 @@ class History:
     jobs: list[JobEnds]
     limits: Limits
     watch_lag: float
+    template_kept_bytes: int
     happenings: list[Happening] | list[WildHappening]
     exact: bool
 
@@ -362,7 +367,7 @@ class History:
         weather = Weather(watch_lag=self.watch_lag, dice=random.Random(len(self.happenings)))
         world = World(loop, self.specs, jobs=self.jobs, limits=self.limits, weather=weather)
         world.foretells = self.exact
-        drive = Drive(world, Options(), exact=self.exact)
+        drive = Drive(world, Options(template_kept_bytes=self.template_kept_bytes), exact=self.exact)
         drive.starts()
         for happening in self.happenings:
             await happening.happen(drive)
@@ -383,6 +388,7 @@ def histories(*, schedules: int, longest: int, exact: bool = True) -> st.SearchS
         jobs=st.lists(job_ends, min_size=1, max_size=5),
         limits=limits,
         watch_lag=st.sampled_from([0.004, 0.004, 1.0]),
+        template_kept_bytes=st.sampled_from([TEMPLATE_KEPT_BYTES, NONE_KEPT]),
         happenings=st.lists(what, min_size=longest // 3, max_size=longest),
         exact=st.just(exact),
     )

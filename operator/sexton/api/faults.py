@@ -14,6 +14,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 _LONGEST_SHOWN: Final = 60
+_LONGEST_KEY: Final = 317
+"""The longest key of a label or annotation: a domain, a slash and a name."""
 
 _REQUIRED: Final[Mapping[str, str]] = {
     "spec.schedule": 'when to run, such as "30 2 * * MON-FRI"',
@@ -52,15 +54,23 @@ def shown(value: object) -> str:
 def child(path: str, key: str | int, *, in_brackets: bool = False) -> str:
     """Return the path of a field's member, on one line whatever the key holds.
 
-    An index, a key that is no identifier, and one that users choose (``in_brackets``) go into brackets.
+    An index, a key that is no identifier, and one that users choose (``in_brackets``) go into brackets. A key that
+    is longer than any that Kubernetes allows is cut.
     """
     if isinstance(key, int):
         return f"{path}[{key}]"
+    if len(key) > _LONGEST_KEY:
+        key = key[: _LONGEST_KEY - 1] + "…"
     if not key.isprintable():
         key = json.dumps(key)[1:-1]
     if in_brackets or not key.isidentifier():
         return f"{path}[{key}]"
     return f"{path}.{key}" if path else key
+
+
+def required(path: str) -> Fault:
+    """Return the fault of a field that is not there and must be."""
+    return Fault(path, f"is required: {_REQUIRED[path]}" if path in _REQUIRED else "is required")
 
 
 def schema_faults(error: ValidationError, *, path: str) -> list[Fault]:
@@ -110,7 +120,7 @@ def _schema_fault(details: ErrorDetails, *, path: str) -> Fault:
 
 def _words(details: ErrorDetails, context: Mapping[str, Any], *, path: str) -> str:
     if details["type"] == "missing":
-        return f"is required: {_REQUIRED[path]}" if path in _REQUIRED else "is required"
+        return required(path).message
     words = _WORDS.get(details["type"])
     # The types of our own (durations, times, rules over several fields) bring their words along.
     return words(details["input"], context) if words else details["msg"]

@@ -13,8 +13,17 @@ from typing import Annotated, Any, Final
 from pydantic import ConfigDict, Field, WithJsonSchema
 from pydantic.config import JsonDict
 
+from sexton.api.extent import bytes_of, levels_of
 from sexton.api.faults import Fault, child, shown
 from sexton.api.model import INT32_MAX, Model
+
+LEVELS_LIMIT: Final = 64
+"""How many levels of objects and lists a template may have; the deepest field of a Job is at some fifteen."""
+BYTES_LIMIT: Final = 256 * 1024
+"""How long a template may be as compact JSON in UTF-8."""
+
+_LEVELS_COUNTED: Final = 100
+"""Whoever decodes an answer of the API server may cut what is deeper than that."""
 
 _OPEN: Final[JsonDict] = {"x-kubernetes-preserve-unknown-fields": True}
 
@@ -106,6 +115,24 @@ class JobTemplate(Model):
     """Spec of the Jobs: every field that `kubectl explain job.spec` knows. Where Sexton differs: backoffLimit
     is 0 unless it is set, since Sexton itself retries (see spec.retry); ttlSecondsAfterFinished is applied by
     Sexton, and never sooner than 10 minutes after the end."""
+
+
+def extent_faults(template: object, *, path: str) -> Iterator[Fault]:
+    """Yield what makes a template too deep or too big. Nothing else may be asked of one that is.
+
+    The API server takes a thousand levels and a megabyte and more. No Job needs that, and the operator looks after
+    the Schedules of many.
+    """
+    levels = levels_of(template, at_most=_LEVELS_COUNTED)
+    if levels > LEVELS_LIMIT:
+        found = f"{levels} levels" if levels <= _LEVELS_COUNTED else f"more than {LEVELS_LIMIT} levels"
+        yield Fault(path, f"is nested {found} deep, and may be at most {LEVELS_LIMIT}")
+    elif (size := bytes_of(template)) > BYTES_LIMIT:
+        yield Fault(
+            path,
+            f"is {size} bytes long as compact JSON, and may be at most {BYTES_LIMIT} ({BYTES_LIMIT // 1024} KiB): "
+            "put data and scripts into a ConfigMap or into the image",
+        )
 
 
 def job_spec_faults(spec: Mapping[str, Any], *, path: str) -> Iterator[Fault]:

@@ -1,6 +1,6 @@
 """From the timing fields of a Schedule to a `Recurrence`, in one place for all who ask when it runs."""
 
-from sexton.api.schedule import ScheduleSpec
+from sexton.api.schedule import SchedulePolicy
 from sexton.api.schedule_status import ObservedTiming
 from sexton.timing import Expression, Recurrence, load_zone
 
@@ -10,7 +10,7 @@ def hash_key(*, namespace: str, name: str) -> str:
     return f"{namespace}/{name}"
 
 
-def recurrence_of(timing: ScheduleSpec | ObservedTiming, *, namespace: str, name: str) -> Recurrence:
+def recurrence_of(timing: SchedulePolicy | ObservedTiming, *, namespace: str, name: str) -> Recurrence:
     """Return the times of a Schedule, as its spec says or as they were last acted on.
 
     Raises:
@@ -25,7 +25,7 @@ def recurrence_of(timing: ScheduleSpec | ObservedTiming, *, namespace: str, name
     )
 
 
-def observed_timing_of(spec: ScheduleSpec) -> ObservedTiming:
+def observed_timing_of(spec: SchedulePolicy) -> ObservedTiming:
     """Return what `status.observedTiming` is to hold once this spec is acted on."""
     return ObservedTiming(
         schedule=spec.schedule,

@@ -99,8 +99,8 @@ class RetrySpec(Model):
         return self
 
 
-class ScheduleSpec(Model):
-    """When to run what, and what to do when that goes wrong."""
+class SchedulePolicy(Model):
+    """When to run, and what to do when that goes wrong: all that a decision needs, and small."""
 
     schedule: Annotated[str, Field(min_length=1, max_length=EXPRESSION_LIMIT)]
     """When to run: five fields, minute hour day-of-month month day-of-week, such as "30 2 * * MON-FRI"; or
@@ -148,5 +148,10 @@ class ScheduleSpec(Model):
     dead_letters_history_limit: Annotated[Count, Field(le=1000)] = DEFAULT_DEAD_LETTERS_HISTORY_LIMIT
     """How many dead letters are kept: runs that failed at their last attempt, and were neither redriven with
     success nor deleted. When there are more, the oldest goes, and an event says so."""
+
+
+class ScheduleSpec(SchedulePolicy):
+    """When to run what, and what to do when that goes wrong."""
+
     job_template: JobTemplate
     """The Job to start at each of the times."""

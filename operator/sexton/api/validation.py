@@ -5,52 +5,81 @@ the expression means something, whether the zone exists. Both are found here, si
 server, and since an object may be older than a rule.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
 from pydantic import ValidationError
 
-from sexton.api.faults import Fault, child, schema_faults, shown, unknown_fields
-from sexton.api.job_template import job_spec_faults
+from sexton.api.faults import Fault, child, required, schema_faults, shown, unknown_fields
+from sexton.api.job_template import JobTemplate, extent_faults, job_spec_faults
 from sexton.api.model import NAME_MESSAGE, Model, is_object_name
 from sexton.api.recurrence import hash_key
 from sexton.api.run import ScheduleRunSpec
-from sexton.api.schedule import ScheduleSpec
+from sexton.api.schedule import SchedulePolicy, ScheduleSpec
 from sexton.timing import DayMatching, Expression, Recurrence, TimingError, load_zone
 
 _SPEC: Final = "spec"
+_TEMPLATE: Final = "jobTemplate"
+_TEMPLATE_PATH: Final = f"{_SPEC}.{_TEMPLATE}"
+_MODELLED_LEVELS: Final = 3
+"""Levels of the deepest object that a model reads: the labels in the metadata of a template."""
 _TOP_LEVEL: Final = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
 _UTC: Final = "UTC"
 
 
-def validate_schedule(obj: Mapping[str, Any]) -> list[Fault]:
+def validate_schedule(
+    obj: Mapping[str, Any], *, template_faults: Iterable[Fault] | None = None
+) -> list[Fault]:
     """Return all faults of a Schedule, by field; none means that an operator can act on it.
 
     Args:
         obj: The whole object, as JSON: of the API server, of an admission request or of a manifest. Fields
             that this version does not know are no faults; see `unknown_schedule_fields`.
+        template_faults: What `job_template_faults` found, where the template is not in the object any more.
     """
     faults = [*_metadata_faults(obj)]
     spec = _spec_of(obj)
     if isinstance(spec, Fault):
         return [*faults, spec]
-    faults += _model_faults(ScheduleSpec, spec)
-    template = spec.get("jobTemplate")
-    if isinstance(template, Mapping) and isinstance(template.get("spec"), Mapping):
-        faults += job_spec_faults(template["spec"], path="spec.jobTemplate.spec")
+    policy = {key: value for key, value in spec.items() if key != _TEMPLATE}
+    faults += _model_faults(SchedulePolicy, policy, path=_SPEC)
+    faults += job_template_faults(spec.get(_TEMPLATE)) if template_faults is None else template_faults
     faulty = {fault.field for fault in faults}
     faults += _timing_faults(obj, spec, faulty=faulty)
     return faults
 
 
-def schedule_spec(obj: Mapping[str, Any]) -> ScheduleSpec:
-    """Return the spec of a Schedule that `validate_schedule` has no faults for.
+def job_template_faults(template: object) -> Iterator[Fault]:
+    """Yield all faults of a Schedule's template; of one that is too deep or too big only that."""
+    if template is None:
+        yield required(_TEMPLATE_PATH)
+        return
+    too_much = [*extent_faults(template, path=_TEMPLATE_PATH)]
+    yield from too_much
+    if too_much:
+        return
+    yield from _model_faults(JobTemplate, template, path=_TEMPLATE_PATH)
+    if isinstance(template, Mapping) and isinstance(template.get("spec"), Mapping):
+        yield from job_spec_faults(template["spec"], path=f"{_TEMPLATE_PATH}.spec")
+
+
+def schedule_policy(obj: Mapping[str, Any]) -> SchedulePolicy:
+    """Return the spec, but for the template, of a Schedule that `validate_schedule` has no faults for.
 
     Raises:
         ValidationError: of pydantic, for the rest of them.
     """
-    return ScheduleSpec.model_validate(_without_nulls(obj[_SPEC]), by_alias=True, by_name=False)
+    return SchedulePolicy.model_validate(_without_nulls(obj[_SPEC]), by_alias=True, by_name=False)
+
+
+def job_template(template: Mapping[str, Any]) -> JobTemplate:
+    """Return a template that `job_template_faults` has nothing against.
+
+    Raises:
+        ValidationError: of pydantic, for the rest of them.
+    """
+    return JobTemplate.model_validate(_without_nulls(template), by_alias=True, by_name=False)
 
 
 def validate_schedule_run(obj: Mapping[str, Any]) -> list[Fault]:
@@ -59,11 +88,15 @@ def validate_schedule_run(obj: Mapping[str, Any]) -> list[Fault]:
     spec = _spec_of(obj)
     if isinstance(spec, Fault):
         return [*faults, spec]
-    return [*faults, *_model_faults(ScheduleRunSpec, spec)]
+    return [*faults, *_model_faults(ScheduleRunSpec, spec, path=_SPEC)]
 
 
 def unknown_schedule_fields(obj: Mapping[str, Any]) -> list[Fault]:
     """Return a fault for each field of a manifest that a Schedule does not have: most likely misspelt."""
+    spec = obj.get(_SPEC)
+    if isinstance(spec, Mapping) and any(extent_faults(spec.get(_TEMPLATE), path=_TEMPLATE_PATH)):
+        # What is too big for an operator to look at is not looked through here, either.
+        obj = {**obj, _SPEC: {key: value for key, value in spec.items() if key != _TEMPLATE}}
     return [*_unknown(obj, ScheduleSpec)]
 
 
@@ -121,21 +154,21 @@ def _spec_of(obj: Mapping[str, Any]) -> Mapping[str, Any] | Fault:
     return spec
 
 
-def _model_faults(model: type[Model], spec: Mapping[str, Any]) -> list[Fault]:
+def _model_faults(model: type[Model], value: object, *, path: str) -> list[Fault]:
     try:
-        model.model_validate(_without_nulls(spec), by_alias=True, by_name=False)
+        model.model_validate(_without_nulls(value), by_alias=True, by_name=False)
     except ValidationError as error:
-        return schema_faults(error, path=_SPEC)
+        return schema_faults(error, path=path)
     return []
 
 
-def _without_nulls(value: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Take out what is null, as the API server does before it fills in the defaults."""
-    if not isinstance(value, Mapping):
+def _without_nulls(value: Any, *, levels: int = _MODELLED_LEVELS) -> Any:  # noqa: ANN401 - any JSON
+    """Take out what is null, as the API server does before it fills in the defaults; no deeper than models read."""
+    if not isinstance(value, Mapping) or levels == 0:
         return value
     # The only `spec` in a spec is the Job's, and that is kept as it was written.
     return {
-        key: member if key == _SPEC else _without_nulls(member)
+        key: member if key == _SPEC else _without_nulls(member, levels=levels - 1)
         for key, member in value.items()
         if member is not None
     }

@@ -17,7 +17,7 @@ from sexton.control.entry import Entry
 from sexton.control.jobs import Object, Unreadable, read_job, unknown_origin
 from sexton.control.records import is_on_its_way_out, is_request, read_run, request_identity
 from sexton.control.schedule_key import ScheduleKey, key_of, owner_of
-from sexton.control.schedules import KnownSchedule, read_schedule
+from sexton.control.schedules import TEMPLATE_KEPT_BYTES, KnownSchedule, read_schedule
 from sexton.deciding import EndedRecord, JobEnd, JobView, RunView, Settings, View
 from sexton.deciding.conditions import READY, RECORD_REFUSED, condition
 from sexton.deciding.progress import passed
@@ -44,12 +44,15 @@ class Cache:
         settings: Settings,
         wake: Wake,
         unclaimed: Callable[[Identity], None] = lambda _: None,
+        template_kept_bytes: int = TEMPLATE_KEPT_BYTES,
     ) -> None:
         self._clock = clock
         self._settings = settings
         self._wake = wake
         self._unclaimed = unclaimed
         """Told of the namespace and name of a Schedule that is not known, and for which there are requests."""
+        self._template_kept_bytes = template_kept_bytes
+        """How long a template may be to be kept, as compact JSON."""
         self._entries: dict[ScheduleKey, Entry] = {}
         self._jobs: dict[ScheduleKey, dict[str, JobView]] = {}
         self._runs: dict[ScheduleKey, dict[str, RunView]] = {}
@@ -111,11 +114,16 @@ class Cache:
         """Take in a Schedule that was listed, changed, or answered to a write of ours."""
         known = self._entries.get(key_of(obj))
         if known is None or int(obj["metadata"]["resourceVersion"]) > known.schedule.resource_version:
-            self.schedule_read(read_schedule(obj, clock=self._clock))
+            self.schedule_read(self._read(obj, at_once=True))
 
     def unread(self, obj: Object) -> KnownSchedule:
         """Return a Schedule that is read once it is taken in; any thread may ask for it."""
-        return read_schedule(obj, clock=self._clock, at_once=False)
+        return self._read(obj, at_once=False)
+
+    def _read(self, obj: Object, *, at_once: bool) -> KnownSchedule:
+        return read_schedule(
+            obj, clock=self._clock, at_once=at_once, template_kept_bytes=self._template_kept_bytes
+        )
 
     def schedule_read(self, schedule: KnownSchedule) -> None:
         """Take in a Schedule, unless what is known of it is as new."""

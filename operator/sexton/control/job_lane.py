@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 from sexton.api import meta
+from sexton.api.job_template import JobTemplate
 from sexton.control.cache import Cache
 from sexton.control.entry import Entry
 from sexton.control.events import EventPoster
@@ -55,10 +56,10 @@ class JobLane:
     async def start(self, entry: Entry, step: StartJob) -> None:
         """Create the Job. A name that is taken by the same Job means that it was created before we died."""
         schedule = entry.schedule
-        looks_first = step.origin.caught_up and step.record is None
-        if schedule.spec is None or (looks_first and await self._look.has_a_record(entry, step.name)):
-            return  # it has been broken since the decision, or was served by somebody before us
-        body = build_job(schedule.spec, step, schedule=schedule.name, uid=schedule.uid)
+        template = await self._template_for(entry, step)
+        if template is None:
+            return
+        body = build_job(template, step, schedule=schedule.name, uid=schedule.uid)
         try:
             created = await self._client.create(JOBS, schedule.namespace, body)
         except Outage as error:
@@ -85,6 +86,16 @@ class JobLane:
         entry.doubtful.pop(step.name, None)
         self._log_start(entry, step)
         self._cache.job_seen(created)
+
+    async def _template_for(self, entry: Entry, step: StartJob) -> JobTemplate | None:
+        """Return what the Job is made from; None if there is nothing to start any more.
+
+        The Schedule has been edited, broken or deleted since the decision, or was served by somebody before us.
+        """
+        looks_first = step.origin.caught_up and step.record is None
+        if entry.schedule.spec is None or (looks_first and await self._look.has_a_record(entry, step.name)):
+            return None
+        return await self._look.template(entry)
 
     def _tell(self, entry: Entry, step: StartJob, reason: str, error: KubeError) -> None:
         self._events.tell(entry.schedule, cannot_start_yet(step, reason=reason, message=str(error)))

@@ -1,6 +1,5 @@
 """Jobs: built from a Schedule's template, and read back into what the operator needs to know of them."""
 
-import copy
 import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -8,9 +7,10 @@ from sys import intern
 from typing import Any, TypeGuard
 
 from sexton.api import meta
+from sexton.api.job_template import JobTemplate
 from sexton.api.model import INT32_MAX, NAME_LIMIT, cut
 from sexton.api.run import MESSAGE_LIMIT, Trigger
-from sexton.api.schedule import EXPRESSION_LIMIT, TIME_ZONE_LIMIT, ScheduleSpec
+from sexton.api.schedule import EXPRESSION_LIMIT, TIME_ZONE_LIMIT
 from sexton.api.schedule_status import UID_LIMIT
 from sexton.api.times import format_instant, parse_instant
 from sexton.deciding import JobEnd, JobView, Origin
@@ -117,25 +117,20 @@ def origin_of(annotations: dict[str, str]) -> Origin:
     )
 
 
-def build_job(spec: ScheduleSpec, step: StartJob, *, schedule: str, uid: str) -> Object:
-    """Return the Job of one attempt, ready to be created."""
+def build_job(template: JobTemplate, step: StartJob, *, schedule: str, uid: str) -> Object:
+    """Return the Job of one attempt, ready to be created.
+
+    It has parts in common with the template, and changes none of them.
+    """
     name, origin = step.name, step.origin
-    template = spec.job_template
-    job_spec = copy.deepcopy(template.spec)
-    ttl = job_spec.pop("ttlSecondsAfterFinished", None)
-    job_spec.setdefault("backoffLimit", 0)
     labels = labels_of(schedule=schedule, trigger=origin.trigger)
     annotations = annotations_of(origin, schedule=schedule) | {meta.RUN_NAME_ANNOTATION: step.run}
-    _dress_pods(job_spec, labels=labels, annotations=annotations)
     environment = environment_of(origin, schedule=schedule, run=step.run)
-    pod_spec = job_spec["template"].get("spec") or {}
-    for container in [*(pod_spec.get("initContainers") or ()), *(pod_spec.get("containers") or ())]:
-        own = container.get("env") or []
-        if not _are_variables(own):
-            continue  # the API server refuses the Job, in words of its own
-        taken = {variable.get("name") for variable in own}
-        added = [{"name": key, "value": value} for key, value in environment.items() if key not in taken]
-        container["env"] = added + own
+    job_spec = {"backoffLimit": 0, **template.spec}
+    ttl = job_spec.pop("ttlSecondsAfterFinished", None)
+    job_spec["template"] = _dressed(
+        job_spec["template"], labels=labels, annotations=annotations, environment=environment
+    )
     if ttl is not None:
         annotations = annotations | {meta.TTL_ANNOTATION: str(ttl)}
     return {
@@ -250,10 +245,37 @@ def _sharpened(written: str, *, clock: Clock) -> datetime:
     return now if timedelta(0) <= now - instant < FRESH else instant
 
 
-def _dress_pods(job_spec: Object, *, labels: dict[str, str], annotations: dict[str, str]) -> None:
-    metadata = job_spec["template"]["metadata"] = job_spec["template"].get("metadata") or {}
-    metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
-    metadata["annotations"] = {**(metadata.get("annotations") or {}), **annotations}
+def _dressed(
+    pods: Object, *, labels: dict[str, str], annotations: dict[str, str], environment: dict[str, str]
+) -> Object:
+    """Return a pod template with what its pods are told of the run."""
+    metadata, spec = pods.get("metadata") or {}, pods.get("spec") or {}
+    variables = [{"name": key, "value": value} for key, value in environment.items()]
+    return {
+        **pods,
+        "metadata": {
+            **metadata,
+            "labels": {**(metadata.get("labels") or {}), **labels},
+            "annotations": {**(metadata.get("annotations") or {}), **annotations},
+        },
+        "spec": {
+            **spec,
+            **{
+                field: [_told(container, variables) for container in spec[field]]
+                for field in ("initContainers", "containers")
+                if spec.get(field)
+            },
+        },
+    }
+
+
+def _told(container: Object, variables: list[Object]) -> Object:
+    """Return a container with these variables before its own; what it sets itself wins."""
+    own = container.get("env") or []
+    if not _are_variables(own):
+        return container  # the API server refuses the Job, in words of its own
+    taken = {variable.get("name") for variable in own}
+    return {**container, "env": [*(each for each in variables if each["name"] not in taken), *own]}
 
 
 def _flag(value: bool) -> str:

@@ -7,13 +7,16 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any
 
+from sexton.api.job_template import JobTemplate
 from sexton.api.run import Phase
 from sexton.api.schedule_status import ScheduleStatus
+from sexton.api.validation import job_template
 from sexton.control.cache import Cache
 from sexton.control.entry import Entry
 from sexton.control.failures import explained
 from sexton.control.records import is_on_its_way_out, stands_in_for
 from sexton.control.schedule_key import ScheduleKey, owner_of
+from sexton.control.schedules import KnownSchedule
 from sexton.deciding import JobView, RunView
 from sexton.kube.client import KubeClient
 from sexton.kube.errors import NotFound
@@ -158,16 +161,35 @@ class Looker:
         What is known of it may be old: this process was frozen, the API server was out of reach, or another process
         was started by mistake.
         """
+        known = entry.schedule.resource_version
+        return await self._schedule(entry) is None or entry.schedule.resource_version > known
+
+    async def template(self, entry: Entry) -> JobTemplate | None:
+        """Return what a Schedule's Jobs are made from; one that is too long to be kept is read.
+
+        None: the Schedule is not as it was decided upon. What it is like now is in the cache, if it is still there.
+        """
+        decided_upon = entry.schedule
+        if decided_upon.keeps_template:
+            return decided_upon.template
+        live = await self._schedule(entry)
+        same = live is not None and int(live["metadata"]["generation"]) == decided_upon.generation
+        if live is None or not same or not _same_to_decide_upon(decided_upon, entry.schedule):
+            return None
+        # Labels and the like may be others by now. The generation is the same, so the template is as it was judged.
+        return job_template(live["spec"]["jobTemplate"])
+
+    async def _schedule(self, entry: Entry) -> Object | None:
+        """Read a Schedule live and take in what is newer than what is known; None if it is not there any more."""
         schedule = entry.schedule
         live = await self.read(SCHEDULES, schedule.namespace, schedule.name)
         if live is None or live["metadata"]["uid"] != schedule.uid:
             self._cache.schedule_gone(schedule.key)
-            return True
-        if int(live["metadata"]["resourceVersion"]) <= schedule.resource_version:
-            return False
-        self._cache.schedule_seen(live)
-        entry.probed = False  # what another has written may be beyond its cursor, too
-        return True
+            return None
+        if int(live["metadata"]["resourceVersion"]) > schedule.resource_version:
+            self._cache.schedule_seen(live)
+            entry.probed = False  # what another has written may be beyond its cursor, too
+        return live
 
     async def found_one_to_join(self, entry: Entry) -> bool:
         """Look, once in this process, for the record that the cursor stands on and that another one wrote."""
@@ -211,3 +233,8 @@ class Looker:
             if job is not None and self._cache.job_seen(job) is not None:
                 return False
         return seen.phase is run.phase
+
+
+def _same_to_decide_upon(before: KnownSchedule, now: KnownSchedule) -> bool:
+    """Tell whether nothing has changed that decisions rest on."""
+    return (before.generation, before.deleting, before.status) == (now.generation, now.deleting, now.status)

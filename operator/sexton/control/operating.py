@@ -15,6 +15,7 @@ from sexton.control.observing import OPEN_RUNS, OUR_JOBS, JobsObserver, RunsObse
 from sexton.control.queue import WorkQueue
 from sexton.control.reconciling import Reconciler
 from sexton.control.requests import Requests
+from sexton.control.schedules import TEMPLATE_KEPT_BYTES
 from sexton.control.storm import StormGate
 from sexton.control.sweeping import sweep_schedules
 from sexton.control.timekeeping import keep_time
@@ -48,6 +49,8 @@ class Options:
     """Where to serve health and readiness, as HOST:PORT; not at all if None."""
     container_output: bool = True
     """Whether what containers say when they fail goes into records and events."""
+    template_kept_bytes: int = TEMPLATE_KEPT_BYTES
+    """How long a template may be to be kept, as compact JSON; one that is longer is read when a Job is started."""
     pace: Pace = field(default_factory=Pace)
     settings: Settings = field(default_factory=Settings)
 
@@ -126,7 +129,13 @@ async def _operate(client: KubeClient, options: Options, *, clock: Clock, stop: 
         clock=clock, workers=options.workers, unhurried=max(1, options.workers // UNHURRIED_SHARE)
     )
     requests = Requests(client, clock=clock)
-    cache = Cache(clock=clock, settings=options.settings, wake=queue.wake, unclaimed=requests.unclaimed)
+    cache = Cache(
+        clock=clock,
+        settings=options.settings,
+        wake=queue.wake,
+        unclaimed=requests.unclaimed,
+        template_kept_bytes=options.template_kept_bytes,
+    )
     requests.cache = cache
     events = EventPoster(client, clock=clock)
     executor = Executor(

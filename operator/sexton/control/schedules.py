@@ -1,19 +1,27 @@
-"""Schedules as the operator keeps them: read once when they change, judged, and ready to be decided about."""
+"""Schedules as the operator keeps them: read once when they change, judged, and ready to be decided about.
+
+Of each is kept what decisions need: no labels, annotations or managedFields. Its template is needed for a start only.
+"""
 
 import logging
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from pydantic import ValidationError
 
+from sexton.api.extent import bytes_of, levels_of
 from sexton.api.faults import Fault
+from sexton.api.job_template import LEVELS_LIMIT, JobTemplate
+from sexton.api.model import cut
 from sexton.api.recurrence import observed_timing_of, recurrence_of
-from sexton.api.schedule import ScheduleSpec
+from sexton.api.schedule import SchedulePolicy
 from sexton.api.schedule_status import ObservedTiming, ScheduleStatus
 from sexton.api.times import parse_instant
-from sexton.api.validation import schedule_spec, validate_schedule
+from sexton.api.validation import job_template, job_template_faults, schedule_policy, validate_schedule
 from sexton.control.schedule_key import ScheduleKey
 from sexton.control.shelving import Packed, Shelf
 from sexton.deciding.view import Edits
@@ -32,12 +40,23 @@ TIMING_FIELDS = ("schedule", "timeZone", "dayMatching", "dst.skipped", "dst.repe
 OPEN_AT_ONCE = 1000
 """How many Schedules are kept as read: about 35 KB each, packed less than 2 KB."""
 
+TEMPLATE_KEPT_BYTES = 16 * 1024
+"""How long a template may be, as compact JSON, to be kept. One that is longer is read when a Job is started from it.
+
+As it is before packing: whoever writes a Schedule can tell that, and how well a text packs he decides, too.
+"""
+
+FAULTS_KEPT = 20
+FAULT_BYTES = 1024
+"""How many faults of a Schedule are kept, and how long each of their texts may be: a list of a hundred thousand things
+has as many, and the condition that tells them has 4 KiB."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
     """What one Schedule says: what decisions about it rest on."""
 
-    spec: ScheduleSpec | None
+    spec: SchedulePolicy | None
     faults: tuple[Fault, ...]
     timing: ObservedTiming | None
     timetable: Recurrence | None
@@ -60,6 +79,8 @@ class KnownSchedule:
     edits: Edits
     expected: datetime | None
     """The first of the next times that the stored status lists: when to look, as long as nobody has looked yet."""
+    keeps_template: bool
+    """Whether its template is short enough to be kept, whatever else is to be said of it."""
     packed: Packed[Contents]
 
     @property
@@ -73,9 +94,19 @@ class KnownSchedule:
         return ScheduleKey(self.namespace, self.uid)
 
     @property
-    def spec(self) -> ScheduleSpec | None:
-        """The spec, None if it has faults."""
+    def spec(self) -> SchedulePolicy | None:
+        """The spec without the template, None if either has faults."""
         return self.packed.contents.spec
+
+    @property
+    def template(self) -> JobTemplate | None:
+        """What Jobs are made from; None if it has faults, or is too long to be kept and is to be read.
+
+        It is unpacked anew each time, and belongs to who asks for it.
+        """
+        if not self.keeps_template or self.spec is None:
+            return None
+        return job_template(self.packed.unpacked()["spec"]["jobTemplate"])
 
     @property
     def faults(self) -> tuple[Fault, ...]:
@@ -108,13 +139,15 @@ class KnownSchedule:
         return self.packed.contents.stored_status_keys
 
 
-def read_schedule(obj: Object, *, clock: Clock, at_once: bool = True) -> KnownSchedule:
+def read_schedule(
+    obj: Object, *, clock: Clock, at_once: bool = True, template_kept_bytes: int = TEMPLATE_KEPT_BYTES
+) -> KnownSchedule:
     """Return a Schedule with its spec judged; faults are part of the answer, never an exception.
 
     What is not read at once is read when it is first asked for. Until then nothing is touched that threads would share.
     """
     metadata = obj["metadata"]
-    without_managers = {key: value for key, value in metadata.items() if key != "managedFields"}
+    kept = _kept(obj, template_kept_bytes=template_kept_bytes)
     return KnownSchedule(
         namespace=metadata["namespace"],
         name=metadata["name"],
@@ -125,7 +158,8 @@ def read_schedule(obj: Object, *, clock: Clock, at_once: bool = True) -> KnownSc
         deleting="deletionTimestamp" in metadata,
         edits=edits_of(metadata, clock=clock),
         expected=_expected(obj),
-        packed=Packed({**obj, "metadata": without_managers}, _SHELF, at_once=at_once),
+        keeps_template=_TEMPLATE_FAULTS not in kept,
+        packed=Packed(kept, _SHELF, at_once=at_once),
     )
 
 
@@ -136,12 +170,47 @@ def _expected(obj: Object) -> datetime | None:
         return None  # it has no status yet, or somebody has written into it
 
 
-def _read_contents(obj: Object) -> Contents:
-    namespace, name = obj["metadata"]["namespace"], obj["metadata"]["name"]
-    faults = tuple(validate_schedule(obj))
-    spec = None if faults else schedule_spec(obj)
+_TEMPLATE_FAULTS = "templateFaults"
+"""Where the faults of a template are kept that is not kept itself."""
+
+
+def _kept(obj: Object, *, template_kept_bytes: int) -> Object:
+    """Return what is kept of a Schedule. A template that is not kept is judged before it is dropped."""
+    metadata, spec = obj["metadata"], obj.get("spec")
+    kept = {
+        "metadata": {"namespace": metadata["namespace"], "name": metadata["name"]},
+        "spec": spec,
+        "status": obj.get("status"),
+    }
+    template = spec.get("jobTemplate") if isinstance(spec, dict) else None
+    if spec is None or template is None or _is_short(template, limit=template_kept_bytes):
+        return kept
+    return {
+        **kept,
+        "spec": {key: value for key, value in spec.items() if key != "jobTemplate"},
+        _TEMPLATE_FAULTS: [[fault.field, fault.message] for fault in _bounded(job_template_faults(template))],
+    }
+
+
+def _is_short(template: object, *, limit: int) -> bool:
+    deep = levels_of(template, at_most=LEVELS_LIMIT) > LEVELS_LIMIT
+    return not deep and bytes_of(template) <= limit
+
+
+def _bounded(faults: Iterable[Fault]) -> Iterator[Fault]:
+    """Yield as many faults as are kept, cut to a length that none has that tells of a reasonable Schedule."""
+    for fault in islice(faults, FAULTS_KEPT):
+        yield Fault(cut(fault.field, limit=FAULT_BYTES), cut(fault.message, limit=FAULT_BYTES))
+
+
+def _read_contents(kept: Object) -> Contents:
+    namespace, name = kept["metadata"]["namespace"], kept["metadata"]["name"]
+    known = kept.get(_TEMPLATE_FAULTS)
+    of_template = None if known is None else [Fault(*each) for each in known]
+    faults = tuple(_bounded(validate_schedule(kept, template_faults=of_template)))
+    spec = None if faults else schedule_policy(kept)
     timing = observed_timing_of(spec) if spec is not None else None
-    status = _read_status(obj.get("status") or {})
+    status = _read_status(kept["status"] or {})
     return Contents(
         spec=spec,
         faults=faults,
@@ -149,7 +218,7 @@ def _read_contents(obj: Object) -> Contents:
         timetable=_timetable(timing, namespace=namespace, name=name),
         observed_timetable=_timetable(status.observed_timing, namespace=namespace, name=name),
         status=status,
-        stored_status_keys=frozenset(obj.get("status") or {}),
+        stored_status_keys=frozenset(kept["status"] or {}),
     )
 
 
@@ -164,12 +233,20 @@ def edits_of(metadata: Object, *, clock: Clock) -> Edits:
     fields: dict[str, datetime] = {}
     for entry in metadata.get("managedFields") or ():
         owned = (entry.get("fieldsV1") or {}).get("f:spec") or {}
-        if not owned or entry.get("subresource") or not entry.get("time"):
+        if not owned or entry.get("subresource") or (time := _time_of(entry)) is None:
             continue
-        written = clock.from_server(parse_instant(entry["time"]))
+        written = clock.from_server(time)
         for path in ("", *filter(lambda path: _owns(owned, path), TIMING_FIELDS)):
             fields[path] = max(written, fields.get(path, written))
     return Edits(spec=fields.pop("", None), fields=fields)
+
+
+def _time_of(entry: Object) -> datetime | None:
+    """Return the time of an entry; users may write it, and the API server takes years that no calendar of ours has."""
+    try:
+        return parse_instant(entry["time"])
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def _owns(owned: Object, path: str) -> bool:

@@ -68,9 +68,13 @@ class Packed(Generic[Contents]):
     def contents(self) -> Contents:
         """What was read of the object."""
         if self._contents is None:
-            self._contents = self._shelf.read(unpack(self._bytes))
+            self._contents = self._shelf.read(self.unpacked())
             self._shelf.opened(self)
         return self._contents
+
+    def unpacked(self) -> Object:
+        """Return the object as it was packed; it is another one each time."""
+        return unpack(self._bytes)
 
     def close(self) -> None:
         """Forget what was read; it can be read again."""

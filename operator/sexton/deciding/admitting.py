@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from sexton.api.schedule import CatchUp, ConcurrencyPolicy, ScheduleSpec
+from sexton.api.schedule import CatchUp, ConcurrencyPolicy, SchedulePolicy
 from sexton.deciding import announcing
 from sexton.deciding.accounting import Ended
 from sexton.deciding.due import Candidate, due
@@ -124,7 +124,7 @@ def _occurrence(view: View, *, now: datetime) -> Admission:
     )
 
 
-def _held_up_by(view: View, spec: ScheduleSpec, *, now: datetime) -> str | None:
+def _held_up_by(view: View, spec: SchedulePolicy, *, now: datetime) -> str | None:
     """Return the run that an occurrence has to let go first, if there is one."""
     queue = waiting(view)
     blocked_by = blocker(view, now=now)
@@ -133,7 +133,7 @@ def _held_up_by(view: View, spec: ScheduleSpec, *, now: datetime) -> str | None:
     return blocked_by
 
 
-def _takes_turns(spec: ScheduleSpec) -> bool:
+def _takes_turns(spec: SchedulePolicy) -> bool:
     """Tell whether what waits goes before what is due. Else, what an edit of the policy has left waiting does not."""
     policy = spec.concurrency_policy
     forbids = policy is ConcurrencyPolicy.FORBID and spec.catch_up is not CatchUp.ALL
@@ -142,7 +142,7 @@ def _takes_turns(spec: ScheduleSpec) -> bool:
 
 def _admitted(
     view: View,
-    spec: ScheduleSpec,
+    spec: SchedulePolicy,
     start: Candidate,
     *,
     held_up_by: str | None,
@@ -159,7 +159,7 @@ def _admitted(
 
 def _overlapping(
     view: View,
-    spec: ScheduleSpec,
+    spec: SchedulePolicy,
     start: Candidate,
     *,
     blocked_by: str,

@@ -2,22 +2,22 @@
 
 from datetime import datetime, timedelta
 
-from sexton.api.schedule import ScheduleSpec
+from sexton.api.schedule import SchedulePolicy
 
 
-def too_late_from(spec: ScheduleSpec | None, due: datetime) -> datetime | None:
+def too_late_from(spec: SchedulePolicy | None, due: datetime) -> datetime | None:
     """Return the first instant at which it is too late to start what was due at another; None if it never is."""
     seconds = spec.starting_deadline_seconds if spec is not None else None
     return due + timedelta(seconds=seconds + 1) if seconds is not None else None
 
 
-def is_too_late(spec: ScheduleSpec | None, due: datetime, *, now: datetime) -> bool:
+def is_too_late(spec: SchedulePolicy | None, due: datetime, *, now: datetime) -> bool:
     """Tell whether it is too late now to start what was due at an instant."""
     end = too_late_from(spec, due)
     return end is not None and now >= end
 
 
-def newest_too_late(spec: ScheduleSpec | None, *, now: datetime) -> datetime | None:
+def newest_too_late(spec: SchedulePolicy | None, *, now: datetime) -> datetime | None:
     """Return the newest instant of which what was due then can't start any more now; None if all of it can."""
     seconds = spec.starting_deadline_seconds if spec is not None else None
     return now - timedelta(seconds=seconds + 1) if seconds is not None else None

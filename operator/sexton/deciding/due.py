@@ -6,7 +6,7 @@ Nothing here enumerates a backlog: a year of missed minutes is counted, not walk
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sexton.api.schedule import CatchUp, ScheduleSpec
+from sexton.api.schedule import CatchUp, SchedulePolicy
 from sexton.deciding.deadline import is_too_late, newest_too_late
 from sexton.deciding.settings import Settings
 from sexton.deciding.view import Window
@@ -41,7 +41,7 @@ class Due:
 
 
 def due(
-    timetable: Recurrence, spec: ScheduleSpec, *, handled: datetime, now: datetime, settings: Settings
+    timetable: Recurrence, spec: SchedulePolicy, *, handled: datetime, now: datetime, settings: Settings
 ) -> Due:
     """Return what is due of the occurrences after the last handled one, up to now.
 
@@ -54,7 +54,7 @@ def due(
 
 
 def _newest(
-    timetable: Recurrence, spec: ScheduleSpec, *, handled: datetime, now: datetime, settings: Settings
+    timetable: Recurrence, spec: SchedulePolicy, *, handled: datetime, now: datetime, settings: Settings
 ) -> Due:
     """Return the one on time, or of what was missed the newest, if it is to run at all."""
     start = _on_time(timetable, spec, handled=handled, now=now, settings=settings)
@@ -79,7 +79,7 @@ def _newest(
 
 
 def _oldest(
-    timetable: Recurrence, spec: ScheduleSpec, *, handled: datetime, now: datetime, settings: Settings
+    timetable: Recurrence, spec: SchedulePolicy, *, handled: datetime, now: datetime, settings: Settings
 ) -> Due:
     """Return the oldest occurrence, since all are to run, or those for which it is too late."""
     oldest = timetable.after(handled)
@@ -92,7 +92,7 @@ def _oldest(
     return Due(start=Candidate(scheduled_time=oldest, caught_up=now - oldest > settings.on_time))
 
 
-def _past_the_deadline(spec: ScheduleSpec, missed: Window) -> Missed:
+def _past_the_deadline(spec: SchedulePolicy, missed: Window) -> Missed:
     words = f"found later than startingDeadlineSeconds ({spec.starting_deadline_seconds}) allows"
     return Missed(window=missed, reason="StartingDeadlineExceeded", message=words)
 
@@ -109,7 +109,7 @@ def window(timetable: Recurrence, *, after: datetime, until: datetime) -> Window
 
 
 def _on_time(
-    timetable: Recurrence, spec: ScheduleSpec, *, handled: datetime, now: datetime, settings: Settings
+    timetable: Recurrence, spec: SchedulePolicy, *, handled: datetime, now: datetime, settings: Settings
 ) -> datetime | None:
     """Return the oldest occurrence that is on time and may still start."""
     instant = timetable.after(max(handled, now - settings.on_time - RESOLUTION))

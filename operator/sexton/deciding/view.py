@@ -10,7 +10,7 @@ from typing import Self
 
 from sexton.api.faults import Fault
 from sexton.api.run import Phase, Trigger
-from sexton.api.schedule import ScheduleSpec
+from sexton.api.schedule import SchedulePolicy
 from sexton.api.schedule_status import ObservedTiming, ScheduleStatus
 from sexton.deciding.settings import Settings
 from sexton.timing import Recurrence
@@ -191,7 +191,7 @@ class View:
     generation: int
     created_at: datetime
     deleting: bool
-    spec: ScheduleSpec | None
+    spec: SchedulePolicy | None
     """The spec, or None while it has faults."""
     faults: tuple[Fault, ...]
     """What is wrong with the spec."""

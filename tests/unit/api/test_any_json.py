@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from sexton.api.faults import Fault
 from sexton.api.schedule import ScheduleSpec
 from sexton.api.validation import (
-    schedule_spec,
+    job_template,
+    schedule_policy,
     unknown_schedule_fields,
     unknown_schedule_run_fields,
     validate_schedule,
@@ -66,7 +67,8 @@ def test_a_schedule(check: Callable[[Any], list[Fault]], data: st.DataObject) ->
     assert all(len(str(fault).splitlines()) == 1 for fault in faults)
     if not validate_schedule(manifest):
         # What has no faults can be read.
-        assert schedule_spec(manifest).schedule
+        assert schedule_policy(manifest).schedule
+        assert job_template(manifest["spec"]["jobTemplate"]).spec
 
 
 @pytest.mark.parametrize("check", [validate_schedule_run, unknown_schedule_run_fields])

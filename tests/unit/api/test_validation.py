@@ -1,5 +1,6 @@
 """What is wrong with a manifest, in the words that people get."""
 
+import json
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ from sexton.api.recurrence import observed_timing_of, recurrence_of
 from sexton.api.schedule import DstSpec, ScheduleSpec
 from sexton.api.times import Duration, parse_instant
 from sexton.api.validation import (
-    schedule_spec,
+    job_template,
+    schedule_policy,
     unknown_schedule_fields,
     unknown_schedule_run_fields,
     validate_schedule,
@@ -249,9 +251,87 @@ def test_one_fault_of_a_schedule(manifest: dict[str, Any], fault: str) -> None:
 def test_nulls_are_absent_but_a_job_is_kept_as_it_was_written() -> None:
     manifest = schedule_with_pod(nodeSelector=None)
     manifest["spec"] |= {"timeZone": None, "dst": {"skipped": None}, "retry": None}
-    spec = schedule_spec(manifest)
-    assert (spec.time_zone, spec.dst, spec.retry) == ("UTC", DstSpec(), None)
-    assert spec.job_template.spec == manifest["spec"]["jobTemplate"]["spec"]
+    policy = schedule_policy(manifest)
+    assert (policy.time_zone, policy.dst, policy.retry) == ("UTC", DstSpec(), None)
+    template = manifest["spec"]["jobTemplate"] | {"metadata": {"labels": {"a": None, "b": "c"}}}
+    assert job_template(template).spec == template["spec"]
+    assert job_template(template).metadata.labels == {"b": "c"}
+
+
+def nested(levels: int) -> dict[str, Any]:
+    """Return objects in objects, so many."""
+    value: dict[str, Any] = {}
+    for _ in range(levels - 1):
+        value = {"a": value}
+    return value
+
+
+def template_with(**pod: Any) -> dict[str, Any]:
+    template: dict[str, Any] = schedule_with_pod(**pod)["spec"]["jobTemplate"]
+    return template
+
+
+def template_of(size: int, *, letter: str = "x") -> dict[str, Any]:
+    """Return a template that is so many bytes long as compact JSON."""
+    template = template_with()
+    (container,) = template["spec"]["template"]["spec"]["containers"]
+    container["args"] = [""]
+    missing = size - len(json.dumps(template, separators=(",", ":")))
+    container["args"] = [letter * (missing // len(letter.encode()))]
+    return template
+
+
+TOO_LONG = "bytes long as compact JSON, and may be at most 262144 (256 KiB)"
+
+
+@pytest.mark.parametrize(
+    ("template", "fault"),
+    [
+        (nested(65), "is nested 65 levels deep, and may be at most 64"),
+        (nested(100), "is nested 100 levels deep, and may be at most 64"),
+        (nested(101), "is nested more than 64 levels deep, and may be at most 64"),
+        (nested(100_000), "is nested more than 64 levels deep, and may be at most 64"),
+        (template_with(volumes=nested(61)), "is nested 65 levels deep, and may be at most 64"),
+        (template_of(256 * 1024 + 1), f"is 262145 {TOO_LONG}"),
+        (template_of(900_000), f"is 900000 {TOO_LONG}"),
+        (template_of(262_199, letter="ä"), f"is 262199 {TOO_LONG}"),
+        # Of one that is too big, nothing else is told.
+        ({"spec": {"template": [], "more": "x" * 300_000}}, f"is 300034 {TOO_LONG}"),
+        ({letter: letter * 65_536 for letter in "abcd"}, f"is 262173 {TOO_LONG}"),
+    ],
+)
+def test_a_template_that_is_too_deep_or_too_long(template: dict[str, Any], fault: str) -> None:
+    manifest = schedule()
+    manifest["spec"]["jobTemplate"] = template  # as it is: a copy would be made by recursion
+    (found,) = words(validate_schedule(manifest))
+    assert found.startswith(f"spec.jobTemplate: {fault}")
+
+
+@pytest.mark.parametrize("template", [template_with(volumes=nested(60)), template_of(256 * 1024)])
+def test_a_template_may_be_as_deep_and_as_long_as_that(template: dict[str, Any]) -> None:
+    assert validate_schedule(schedule(jobTemplate=template)) == []
+
+
+@pytest.mark.parametrize(
+    "spec", [nested(100_000), {"retry": nested(100_000)}, {"jobTemplate": {"metadata": nested(100_000)}}]
+)
+def test_no_depth_of_a_manifest_stops_its_judges(spec: dict[str, Any]) -> None:
+    manifest = {"metadata": {"labels": nested(100_000)}, "spec": spec}
+    assert validate_schedule(manifest)
+    assert validate_schedule_run(manifest)
+    unknown_schedule_fields(manifest)
+    unknown_schedule_run_fields(manifest)
+
+
+def test_fields_of_a_template_that_is_too_big_are_not_looked_through() -> None:
+    template = {f"field-{number}": "" for number in range(50_000)}
+    assert unknown_schedule_fields(schedule(jobTemplate=template)) == []
+    assert len(validate_schedule(schedule(jobTemplate=template))) == 1
+
+
+def test_a_key_that_is_longer_than_any_of_kubernetes_is_told_in_part() -> None:
+    (fault,) = unknown_schedule_fields(schedule(**{"x" * 100_000: 1}))
+    assert len(str(fault)) < 400
 
 
 def test_all_faults_at_once() -> None:

@@ -81,7 +81,7 @@ def job_object(
     """Return a Job of ours, and how it ended if it did."""
     name = name_of(scheduled)
     step = StartJob(name=name, run=name, origin=origin or origin_of(at(scheduled)))
-    body = build_job(spec_of(), step, schedule=NAME, uid=UID)
+    body = build_job(spec_of().job_template, step, schedule=NAME, uid=UID)
     job = stored(body, version=version, uid=uid, created=scheduled, **metadata)
     if ended is not None:
         condition = {

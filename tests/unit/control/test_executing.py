@@ -14,6 +14,7 @@ from sexton.control.probing import probe
 from sexton.control.queue import WorkQueue
 from sexton.control.reconciling import Reconciler
 from sexton.control.schedule_key import ScheduleKey
+from sexton.control.schedules import TEMPLATE_KEPT_BYTES
 from sexton.control.storm import StormGate
 from sexton.deciding import JobView, RunView, Settings, View
 from sexton.deciding.steps import StartJob
@@ -53,6 +54,7 @@ class Operator:
         now: str = DUE,
         server: ApiServer | None = None,
         container_output: bool = True,
+        template_kept_bytes: int = TEMPLATE_KEPT_BYTES,
         **schedule: Any,
     ) -> None:
         self.clock = StillClock(now)
@@ -61,7 +63,12 @@ class Operator:
             self.server.put(SCHEDULES, schedule_object(status=dict(OBSERVED), **schedule))
         self.queue = WorkQueue(clock=self.clock, workers=4)
         self.woken: list[ScheduleKey] = []
-        self.cache = Cache(clock=self.clock, settings=Settings(), wake=self.woken.append)
+        self.cache = Cache(
+            clock=self.clock,
+            settings=Settings(),
+            wake=self.woken.append,
+            template_kept_bytes=template_kept_bytes,
+        )
         self.events = EventPoster(self.server, clock=self.clock)
         self.executor = Executor(
             self.server,

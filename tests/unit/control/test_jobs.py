@@ -45,7 +45,7 @@ def spec_with(pod: Object | None = None, **job: Any) -> ScheduleSpec:
 
 def built(spec: ScheduleSpec, *, origin: Origin | None = None) -> Object:
     step = StartJob(name=NAME_OF_IT, run=NAME_OF_IT, origin=origin or origin_of(at("10:00")))
-    return build_job(spec, step, schedule=NAME, uid=UID)
+    return build_job(spec.job_template, step, schedule=NAME, uid=UID)
 
 
 def variables(container: Object) -> dict[str, str]:

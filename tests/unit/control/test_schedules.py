@@ -1,5 +1,6 @@
 """Schedules as they are read: judged once, never an exception, and the times of edits from managedFields."""
 
+import json
 from copy import deepcopy
 from typing import Any
 
@@ -9,7 +10,7 @@ from sexton.api.schedule_status import ScheduleStatus
 from sexton.control.schedules import edits_of, read_schedule
 from unit.control.clocks import StillClock
 from unit.control.objects import schedule_object
-from unit.deciding.views import at
+from unit.deciding.views import TEMPLATE, at
 
 Object = dict[str, Any]
 
@@ -92,6 +93,15 @@ MANAGED: dict[str, tuple[list[Object], str | None, dict[str, str]]] = {
     ),
     "labels only": ([entry("09:30:00", None)], None, {}),
     "without a time": ([entry(None, WHOLE_SPEC)], None, {}),
+    "a time that no calendar has": (
+        [
+            entry(None, WHOLE_SPEC) | {"time": "0000-01-01T00:00:00Z"},
+            entry("09:30:00", {"f:suspend": {}}, manager="kubectl-patch"),
+        ],
+        "09:30",
+        {"suspend": "09:30"},
+    ),
+    "no time at all": ([entry(None, WHOLE_SPEC) | {"time": time} for time in (None, 5, "soon")], None, {}),
     "without fields": ([{"manager": "old", "time": "2026-03-02T09:00:00Z"}], None, {}),
 }
 
@@ -203,3 +213,97 @@ def test_reading_changes_nothing() -> None:
     before = deepcopy(obj)
     read_schedule(obj, clock=StillClock())
     assert obj == before
+
+
+def with_template(**fields: Any) -> Object:
+    """Return a Schedule whose template has these fields more."""
+    obj = schedule_object()
+    obj["spec"]["jobTemplate"] |= fields
+    return obj
+
+
+def kept_bytes(obj: Object) -> int:
+    """Return how long what is kept of a Schedule is before it is packed, its faults included."""
+    known = read_schedule(obj, clock=StillClock())
+    return len(json.dumps(known.packed.unpacked())) + sum(len(str(fault)) for fault in known.faults)
+
+
+HOSTILE_METADATA: dict[str, Object] = {
+    "annotations": {"annotations": {"note": "x" * 250_000}},
+    "labels": {"labels": {f"label-{number}": "x" * 63 for number in range(5000)}},
+    "managedFields": {
+        "managedFields": [
+            entry("09:00:00", WHOLE_SPEC, manager=f"m-{number}", operation="Apply") for number in range(3000)
+        ]
+    },
+    "finalizers": {"finalizers": [f"example.com/{number}" for number in range(20_000)]},
+    "ownerReferences": {"ownerReferences": [{"uid": "x" * 36, "name": "x" * 253} for _ in range(3000)]},
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE_METADATA)
+def test_of_the_metadata_nothing_is_kept_that_users_can_make_big(name: str) -> None:
+    obj = schedule_object()
+    obj["metadata"] |= HOSTILE_METADATA[name]
+    assert kept_bytes(obj) == kept_bytes(schedule_object())
+
+
+BIG_TEMPLATES: dict[str, Object] = {
+    "long": {"spec": {**TEMPLATE["spec"], "more": "x" * 100_000}},
+    "too long": {"more": "x" * 900_000},
+    "annotations of its own": {"metadata": {"annotations": {"note": "x" * 100_000}}},
+    "a hundred thousand faults": {
+        "spec": {
+            "template": {
+                "spec": {
+                    "restartPolicy": "Never",
+                    "containers": [{"name": "main", "image": "busybox", "env": [1] * 100_000}],
+                }
+            }
+        }
+    },
+    "a hundred thousand short ones": {"spec": {"template": {"spec": {"containers": [1] * 100_000}}}},
+    "faults with long names": {"metadata": {"labels": {str(number) * 20_000: number for number in range(9)}}},
+}
+
+
+@pytest.mark.parametrize("name", BIG_TEMPLATES)
+def test_of_a_big_template_no_more_is_kept_than_a_few_faults(name: str) -> None:
+    assert kept_bytes(with_template(**BIG_TEMPLATES[name])) < kept_bytes(schedule_object()) + 10_000
+
+
+def test_a_template_that_is_not_kept_is_judged_all_the_same() -> None:
+    long = read_schedule(with_template(**BIG_TEMPLATES["long"]), clock=StillClock())
+    assert (long.keeps_template, long.template, long.faults) == (False, None, ())
+    assert long.spec is not None
+    assert long.timetable is not None
+    faulty = read_schedule(with_template(**BIG_TEMPLATES["too long"]), clock=StillClock())
+    assert [fault.field for fault in faulty.faults] == ["spec.jobTemplate"]
+    assert (faulty.spec, faulty.timing, faulty.timetable, faulty.template) == (None, None, None, None)
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_no_depth_of_a_template_keeps_a_schedule_from_being_read(at_once: bool) -> None:
+    deep: Object = {}
+    for _ in range(100_000):
+        deep = {"a": deep}
+    known = read_schedule(with_template(metadata=deep), clock=StillClock(), at_once=at_once)
+    assert [str(fault) for fault in known.faults] == [
+        "spec.jobTemplate: is nested more than 64 levels deep, and may be at most 64"
+    ]
+
+
+def test_other_faults_are_told_beside_those_of_a_template_that_is_not_kept() -> None:
+    obj = with_template(**BIG_TEMPLATES["too long"])
+    obj["spec"] |= {"schedule": "60 * * * *", "catchUp": "Some"}
+    known = read_schedule(obj, clock=StillClock())
+    assert {fault.field for fault in known.faults} == {"spec.catchUp", "spec.jobTemplate", "spec.schedule"}
+
+
+def test_a_template_is_another_each_time_so_that_nobody_changes_what_others_start() -> None:
+    known = read_schedule(schedule_object(), clock=StillClock())
+    first, second = known.template, known.template
+    assert first is not None
+    assert second is not None
+    assert first == second
+    assert first.spec is not second.spec
