@@ -21,10 +21,20 @@ _STDIN_NAME: Final = "<stdin>"
 
 # A document may refer to its parts many times over, so that a small file stands for a huge object.
 _MOST_NODES: Final = 100_000
+_MOST_CHARACTERS: Final = 32 * 1024 * 1024
+"""Characters of values and of paths."""
+_MOST_LEVELS: Final = 128
+"""What is deeper counts as null, as it does for the operator: no field of ours is, and a template must not be."""
+_MOST_LEVELS_READ: Final = 5_000
+"""The time that the parser takes grows with the square of the levels: seconds for so many."""
+_MOST_BITS: Final = 64
+"""Kubernetes has no longer numbers."""
 
 _MERGE: Final = "tag:yaml.org,2002:merge"
 _INT: Final = "tag:yaml.org,2002:int"
 _FLOAT: Final = "tag:yaml.org,2002:float"
+_NULL: Final = "tag:yaml.org,2002:null"
+_MEANINGFUL: Final = frozenset({"tag:yaml.org,2002:str", "tag:yaml.org,2002:bool", _NULL, _INT, _FLOAT})
 _READ_OTHERWISE: Final = frozenset({"tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value", _INT, _FLOAT})
 
 
@@ -121,8 +131,6 @@ class _Reader:
             self._add(mark.line + 1 if mark else None, f"is not YAML: {error.problem or error.context}")
         except yaml.YAMLError as error:
             self._add(None, f"is not YAML: {_one_line(error)}")
-        except RecursionError:
-            self._add(None, "is nested too deeply")
         if not manifests and not self._problems:
             self._add(None, "is empty: there is no manifest in it")
         return FileContent(file=self._file, manifests=tuple(manifests), problems=tuple(self._problems))
@@ -173,6 +181,7 @@ class _Builder:
         self._scalars = yaml.constructor.SafeConstructor()
         self._around: set[int] = set()
         self._count = 0
+        self._characters = 0
 
     def build(self, node: yaml.Node, *, path: str) -> Any:  # noqa: ANN401 - any JSON
         """Return the value of a node, which is at this path of the document.
@@ -185,6 +194,13 @@ class _Builder:
             raise _Unreadable(node, f"has more than {_MOST_NODES} parts, those that aliases repeat included")
         if id(node) in self._around:
             raise _Unreadable(node, "has an alias that contains itself")
+        self._characters += len(path) + (len(node.value) if isinstance(node, yaml.ScalarNode) else 0)
+        if self._characters > _MOST_CHARACTERS:
+            raise _Unreadable(
+                node, f"is more than {_MOST_CHARACTERS} characters long, what aliases repeat included"
+            )
+        if len(self._around) >= _MOST_LEVELS:
+            return None
         self.lines.setdefault(path, _line(node))
         self._around.add(id(node))
         try:
@@ -232,17 +248,46 @@ class _Builder:
         return value if isinstance(value, str) else json.dumps(value)
 
     def _scalar(self, node: yaml.Node) -> Any:  # noqa: ANN401 - any JSON
+        if node.tag not in _MEANINGFUL:
+            raise _Unreadable(node, f"{node.tag} has no meaning in a manifest")
         try:
             value = self._scalars.construct_object(node)
-        except (yaml.constructor.ConstructorError, ValueError) as error:
+        except (yaml.constructor.ConstructorError, ValueError, LookupError) as error:
             raise _Unreadable(node, f"{shown(node.value)} can't be read: {_one_line(error)}") from error
-        if not isinstance(value, str | int | float | bool | None):
-            raise _Unreadable(node, f"{node.tag} has no meaning in a manifest")
+        if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+            raise _Unreadable(
+                node, f"{shown(node.value)} is too big: no number has more than {_MOST_BITS} bits"
+            )
         return value
 
 
 class _KubernetesLoader(yaml.SafeLoader):
-    """Resolves plain scalars to what Kubernetes' YAML library resolves them to."""
+    """Resolves plain scalars to what Kubernetes' YAML library resolves them to, and goes no deeper than levels are."""
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        self._level = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """Compose a node, by calling itself for those in it; one that is too deep is passed over."""
+        self._level += 1
+        try:
+            return self._passed_over() if self._level > _MOST_LEVELS else super().compose_node(parent, index)
+        finally:
+            self._level -= 1
+
+    def _passed_over(self) -> yaml.Node:
+        """Read a node and all that is in it, and return a null that stands where it was."""
+        first: yaml.Event = self.peek_event()  # type: ignore[no-untyped-call]
+        level = 0
+        while True:
+            event: yaml.Event = self.get_event()  # type: ignore[no-untyped-call]
+            level += isinstance(event, yaml.CollectionStartEvent)
+            level -= isinstance(event, yaml.CollectionEndEvent)
+            if level > _MOST_LEVELS_READ:
+                raise _Unreadable(_null(first), f"is nested more than {_MOST_LEVELS_READ} levels deep")
+            if level == 0:
+                return _null(first)
 
 
 _KubernetesLoader.yaml_implicit_resolvers = {
@@ -268,9 +313,15 @@ def _spaced(text: str) -> str:
             json.loads(text)
         except ValueError:
             return text
+        except RecursionError:
+            pass  # nobody but JSON is nested so deep
         # Inside its strings, JSON allows no tab.
         return text.replace("\t", " ")
     return text
+
+
+def _null(event: yaml.Event) -> yaml.Node:
+    return yaml.ScalarNode(_NULL, "", event.start_mark, event.end_mark)  # type: ignore[arg-type]
 
 
 def _line(node: yaml.Node) -> int:

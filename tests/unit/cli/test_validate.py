@@ -209,7 +209,14 @@ def test_who_changed_a_cronjob_by_half_hears_of_the_rest_too() -> None:
         ("? [a]\n: b\n", "some.yaml:1: a key must be a text"),
         ("a: &a\n  b: *a\n", "some.yaml:1: has an alias that contains itself"),
         ("<<: 3\n", "some.yaml:1: << takes an object, or a list of them"),
-        ("[" * 2_000, "some.yaml: is nested too deeply"),
+        ("[" * 1_500, "some.yaml:1: is not YAML: expected the node content, but found '<stream end>'"),
+        ("[" * 1_500 + "]" * 1_500, "some.yaml:1: a manifest is an object with fields, not a list"),
+        ("a: !!bool maybe\n", 'some.yaml:1: "maybe" can\'t be read: '),
+        ("a: !!int ''\n", 'some.yaml:1: "" can\'t be read: '),
+        ("a: !!timestamp soon\n", "some.yaml:1: tag:yaml.org,2002:timestamp has no meaning in a manifest"),
+        ("a: " + "9" * 5_000, f'some.yaml:1: "{"9" * 59}…" can\'t be read: '),
+        ("a: 0x" + "f" * 17, f'some.yaml:1: "0x{"f" * 17}" is too big: no number has more than 64 bits'),
+        ("a: 0x" + "f" * 90_000, f'some.yaml:1: "0x{"f" * 57}…" is too big: no number has more than 64 bits'),
     ],
 )
 def test_a_file_that_is_no_manifest(text: str, problem: str) -> None:
@@ -287,6 +294,72 @@ def test_keys_are_always_texts(tmp_path: Path) -> None:
         "null": "c",
         "1.5": "d",
     }
+
+
+def lists(levels: int, inner: str = "") -> str:
+    """Return lists in lists, as JSON and YAML write them."""
+    return "[" * levels + inner + "]" * levels
+
+
+def in_pod(*fields: str) -> str:
+    """Return a good manifest with these lines more in the spec of its pod."""
+    return GOOD + "".join(f"          {field}\n" for field in fields)
+
+
+ALIASES_IN_ALIASES = [
+    "a0: &a0 " + lists(30),
+    *(f"a{n}: &a{n} {lists(30, f'*a{n - 1}')}" for n in range(1, 50)),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "levels"),
+    [
+        (in_pod("volumes: " + lists(70)), "74"),
+        (in_pod("volumes: " + lists(1_500)), "more than 64"),
+        (in_pod(*ALIASES_IN_ALIASES), "more than 64"),
+        (json.dumps(schedule(jobTemplate=0)).replace("0}", lists(1_500) + "}"), "more than 64"),
+        (
+            json.dumps(schedule(jobTemplate=0), indent="\t").replace("0\n", lists(1_500) + "\n"),
+            "more than 64",
+        ),
+    ],
+)
+def test_a_template_that_is_nested_too_deep(text: str, levels: str) -> None:
+    result = run(written("deep.yaml", text))
+    assert result.exit_code == 2
+    (fault,) = result.stderr.splitlines()
+    assert fault.startswith(
+        f"spec.jobTemplate: is nested {levels} levels deep, and may be at most 64 (deep.yaml:"
+    )
+
+
+def test_what_is_nested_so_deep_that_reading_it_takes_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sexton.cli.manifests._MOST_LEVELS_READ", 500)
+    result = run(written("deep.yaml", in_pod("volumes: " + lists(1_500))))
+    assert (result.exit_code, result.stderr) == (2, "deep.yaml:15: is nested more than 500 levels deep\n")
+
+
+def test_a_template_that_is_too_long() -> None:
+    result = run(written("long.yaml", in_pod(f"more: {'x' * 300_000}")))
+    assert result.exit_code == 2
+    (fault,) = result.stderr.splitlines()
+    assert fault.startswith("spec.jobTemplate: is 3001")
+    assert fault.endswith(" (long.yaml:7)")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        in_pod(f"text: &text {'x' * 400_000}", f"more: [{'*text, ' * 100}]"),
+        # Paths are long where keys are, and each value has one.
+        in_pod("more: " + f"{{{'k' * 300}: " * 60 + f"[{'1, ' * 2_000}]" + "}" * 60),
+    ],
+)
+def test_a_document_that_stands_for_more_text_than_any_manifest_has(text: str) -> None:
+    result = run(written("bomb.yaml", text))
+    assert result.exit_code == 2
+    assert result.stderr.endswith(": is more than 33554432 characters long, what aliases repeat included\n")
 
 
 def test_aliases_and_merges(tmp_path: Path) -> None:
