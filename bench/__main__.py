@@ -1,6 +1,6 @@
 """`make bench`: every measurement, one after the other, and their figures in bench/results/latest.json.
 
-All parts together take less than half an hour. `--only` measures some of them, and then nothing is written unless
+All parts together take about half an hour. `--only` measures some of them, and then nothing is written unless
 `--output` says where.
 """
 
@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bench import bursts, evaluator, idle, lag, tables, writes
+from bench import big, bursts, evaluator, idle, lag, tables, writes
 from bench.progress import load, machine, say
 
 RESULTS = Path(__file__).parent / "results" / "latest.json"
@@ -28,6 +28,7 @@ class Part(StrEnum):
     BURSTS = "bursts"
     WRITES = "writes"
     IDLE = "idle"
+    BIG = "big"
 
 
 def main(
@@ -46,6 +47,9 @@ def main(
     idle_of: Annotated[
         int, typer.Option("--idle", min=1, help="How many idle Schedules there are.")
     ] = idle.COUNT,
+    big_of: Annotated[
+        int, typer.Option("--big", min=1, help="How many big Schedules there are.")
+    ] = big.COUNT,
     output: Annotated[Path | None, typer.Option(help="Where to write the figures.")] = None,
 ) -> None:
     """Measure, print and write down."""
@@ -69,6 +73,8 @@ def main(
                 figures |= _writes(writes_of)
             case Part.IDLE:
                 figures[f"idle_{idle_of}"] = _idle(idle_of)
+            case Part.BIG:
+                figures["big"] = _big(big_of)
     figures["load_after"] = load()
     output = output or (None if only else RESULTS)
     if output is not None:
@@ -96,6 +102,12 @@ def _idle(size: int) -> dict[str, Any]:
     found = idle.measure(size)
     tables.show_idle(found)
     return asdict(found)
+
+
+def _big(size: int) -> list[dict[str, Any]]:
+    found = big.measure(size)
+    tables.show_big(found)
+    return [asdict(each) for each in found]
 
 
 def _commit() -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from rich.console import Console
 from rich.table import Table
 
+from bench.big import Big
 from bench.bursts import Burst
 from bench.idle import Idle
 from bench.writes import Requests
@@ -14,6 +15,7 @@ BUDGET_RATIO = 2.0
 BUDGET_MORE_WRITES = 1.0
 BUDGET_CPU_PERCENT = 1.0
 BUDGET_RSS_MB = 250.0
+CHART_LIMIT_MB = 512.0
 BUDGET_COLD_START_SECONDS = 20.0
 
 
@@ -82,6 +84,27 @@ def show_idle(idle: Idle) -> None:
     table.add_row("CPU seconds of the cold start", f"{idle.cold_start_cpu_s:.1f}", "")
     table.add_row("at rest before it was watched", "yes" if idle.settled else "no", "")
     table.add_row("load before", _loads(idle.load["averages"]), "")
+    _print(table)
+
+
+def show_big(found: list[Big]) -> None:
+    """Print the memory that big Schedules take."""
+    table = Table(
+        title=f"{found[0].schedules} big Schedules that are suspended: resident memory of the operator, MiB",
+        caption=f"The chart allows {CHART_LIMIT_MB:.0f}",
+    )
+    table.add_column("of")
+    for heading in ("before", "created", "the most", "restarted", "the most", "load before"):
+        table.add_column(heading, justify="right")
+    for each in found:
+        figures = (
+            each.before_mb,
+            each.after_creation_mb,
+            each.peak_of_creation_mb,
+            each.after_restart_mb,
+            each.peak_of_restart_mb,
+        )
+        table.add_row(each.kind, *(f"{figure:.0f}" for figure in figures), _loads(each.load["averages"]))
     _print(table)
 
 
