@@ -97,7 +97,7 @@ class Reconciler:
                 may_catch_up=self._gate.may(key),
                 rivals=self._gate.rivals(key),
             )
-            if self._queue.pressing and (due := starts(view, now=self._clock.now())):
+            if self._queue.pressing_on(key) and (due := starts(view, now=self._clock.now())):
                 # Records and status have time until the others have started too; so has whatever goes wrong here.
                 await self._perform(entry, due)
                 self._queue.wake(key)

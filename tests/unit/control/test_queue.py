@@ -1,4 +1,4 @@
-"""The queue: keys run in parallel, one key never does, and instants wake them."""
+"""The queue: keys run in parallel, one key never does, instants wake them, and no namespace is in another's way."""
 
 import asyncio
 from collections import Counter
@@ -29,6 +29,9 @@ class Works:
         self.running: Counter[ScheduleKey] = Counter()
         self.most_at_once = 0
         self._gate = asyncio.Event()
+        self._end = asyncio.Event()
+        self.stuck: set[str] = set()
+        """Namespaces whose work does not end."""
         self.fails = False
 
     async def _work(self, key: ScheduleKey) -> None:
@@ -37,7 +40,7 @@ class Works:
         assert self.running[key] == 1, "one key never runs twice at once"
         self.most_at_once = max(self.most_at_once, self.running.total())
         try:
-            await self._gate.wait()
+            await (self._end if key.namespace in self.stuck else self._gate).wait()
             if self.fails:
                 raise RuntimeError("a fault")
         finally:
@@ -47,9 +50,25 @@ class Works:
         """Let all work end at once, from now on."""
         self._gate.set()
 
+    async def ends(self) -> None:
+        """Let what hangs end too, and begin nothing more."""
+        self._end.set()
+        self.opens()
+        await self.queue.drain()
+
     async def settles(self) -> None:
         for _ in range(50):
             await asyncio.sleep(0)
+
+
+def each(names: str) -> list[ScheduleKey]:
+    """Return keys of as many namespaces."""
+    return [ScheduleKey(f"of-{name}", name) for name in names]
+
+
+def flood(size: int, *, namespace: str = "flood") -> list[ScheduleKey]:
+    """Return many keys of one namespace."""
+    return [ScheduleKey(namespace, f"{namespace}-{number}") for number in range(size)]
 
 
 async def test_a_key_that_is_woken_runs() -> None:
@@ -100,8 +119,8 @@ async def test_a_key_that_is_woken_before_it_began_runs_once() -> None:
 
 async def test_keys_run_in_parallel_up_to_the_number_of_workers() -> None:
     works = Works(workers=3)
-    for name in "abcdef":
-        works.queue.wake(key(name))
+    for woken in each("abcdef"):
+        works.queue.wake(woken)
     await works.settles()
     assert works.most_at_once == 3
     works.opens()
@@ -112,17 +131,19 @@ async def test_keys_run_in_parallel_up_to_the_number_of_workers() -> None:
 
 async def test_what_is_not_due_has_a_part_of_the_workers() -> None:
     works = Works(workers=3, unhurried=1)
-    for name in "ab":
-        works.queue.wake(key(name))
+    for woken in each("ab"):
+        works.queue.wake(woken)
     await works.settles()
     assert works.most_at_once == 1
-    for name in "cdef":
-        works.queue.wake(key(name), due=True)
+    for woken in each("cdef"):
+        works.queue.wake(woken, due=True)
     await works.settles()
     assert works.most_at_once == 3
     works.opens()
     await works.settles()
-    assert works.begun == list("acdefb")
+    assert sorted(works.begun[:5]) == list("acdef")
+    assert works.begun[:3] == list("acd")
+    assert works.begun[5] == "b"
 
 
 async def test_keys_whose_instant_has_come_go_first() -> None:
@@ -380,3 +401,97 @@ async def _ended(queue: WorkQueue) -> None:
     for task in list(queue._running.values()):
         task.cancel()
     await asyncio.gather(*queue._running.values(), return_exceptions=True)
+
+
+@pytest.mark.parametrize("due", [True, False])
+async def test_namespaces_take_turns(*, due: bool) -> None:
+    works = Works(workers=1)
+    for woken in (*flood(3, namespace="a"), *flood(2, namespace="b"), *flood(1, namespace="c")):
+        works.queue.wake(woken, due=due)
+    works.opens()
+    await works.settles()
+    assert works.begun == ["a-0", "a-1", "b-0", "c-0", "a-2", "b-1"]
+
+
+async def test_a_due_key_does_not_wait_for_a_flood_of_another_namespace() -> None:
+    works = Works(workers=64, unhurried=16)
+    works.stuck = {"flood"}
+    for woken in flood(10_000):
+        works.queue.wake(woken, due=True)
+    for woken in flood(10_000, namespace="other flood"):
+        works.queue.wake(woken)
+    await works.settles()
+    works.queue.wake(key("on-time"), due=True)
+    await works.settles()
+    assert works.begun[-1] == "on-time"
+    await works.ends()
+
+
+async def test_one_namespace_never_has_more_than_half_of_the_workers() -> None:
+    works = Works(workers=64, unhurried=16)
+    works.stuck = {"flood"}
+    for woken in flood(1000):
+        works.queue.wake(woken)
+    await works.settles()
+    assert works.most_at_once == 8
+    for woken in flood(1000):
+        works.queue.wake(woken, due=True)
+    await works.settles()
+    assert works.most_at_once == 32
+    await works.ends()
+
+
+async def test_the_records_of_one_namespace_do_not_wait_for_starts_that_hang_in_another() -> None:
+    works = Works(workers=8, unhurried=2)
+    works.stuck = {"flood"}
+    for woken in flood(100):
+        works.queue.wake(woken, due=True)
+    works.queue.wake(key("a record"))
+    await works.settles()
+    assert works.begun[-1] == "a record"
+    assert not works.queue.gives_way(key("a record")), "nobody whom it could help waits"
+    await works.ends()
+
+
+@given(
+    st.integers(1, 64),
+    st.lists(st.tuples(st.integers(1, 40), st.booleans()), min_size=1, max_size=80),
+)
+def test_a_due_key_finds_a_worker_though_several_namespaces_hang(
+    workers: int, floods: list[tuple[int, bool]]
+) -> None:
+    """Each takes half of what the others have left at most: of 64 workers six namespaces can't have the last."""
+
+    async def check() -> None:
+        works = Works(workers=workers, unhurried=max(1, workers // 4))
+        hanging = {
+            f"hangs-{number}": flood_ for number, flood_ in enumerate(floods[: workers.bit_length() - 1])
+        }
+        works.stuck = set(hanging)
+        for namespace, (size, due) in hanging.items():
+            for woken in flood(size, namespace=namespace):
+                works.queue.wake(woken, due=due)
+        await works.settles()
+        works.queue.wake(key("on-time"), due=True)
+        await works.settles()
+        assert works.begun[-1] == "on-time"
+        await works.ends()
+
+    asyncio.run(check())
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abcd"), st.booleans()), min_size=1, max_size=60), st.integers(1, 6)
+)
+def test_whatever_is_woken_runs(woken: list[tuple[str, bool]], workers: int) -> None:
+    async def check() -> None:
+        works = Works(workers=workers, unhurried=max(1, workers // 2))
+        works.opens()
+        for number, (namespace, due) in enumerate(woken):
+            works.queue.wake(ScheduleKey(namespace, str(number)), due=due)
+        async with asyncio.timeout(30.0):
+            while len(works.begun) < len(woken):  # noqa: ASYNC110 - nothing tells us when it has begun
+                await asyncio.sleep(0)
+        assert sorted(works.begun, key=int) == [str(number) for number in range(len(woken))]
+
+    asyncio.run(check())
