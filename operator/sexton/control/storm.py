@@ -1,12 +1,15 @@
 """How many runs may be started late at a time, all Schedules together: after a bad night, not everything at once.
 
-Within the length of a tick, at whatever moment it begins, no more start than there are permits. Who has not been
-served for longest is next, and among those who have not been served at all the one whose occurrence is the oldest.
+Within the length of a tick, at whatever moment it begins, no more start than there are permits. Namespaces take turns:
+the one that has not had a permit for longest is next, and in it the Schedule that has not been served for longest;
+among those that have not been served at all, the one whose occurrence is the oldest. So of n namespaces that ask, each
+has its next permit within n divided by the permits of a tick, in ticks, however many Schedules the others have.
 """
 
 import asyncio
+import heapq
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from operator import itemgetter
 
@@ -28,7 +31,10 @@ class StormGate:
         self._most = settings.max_catch_up_per_tick
         self._tick_seconds = settings.tick.total_seconds()
         self._wake = wake
-        self._waiting: dict[ScheduleKey, datetime] = {}
+        self._waiting: dict[str, dict[ScheduleKey, datetime]] = {}
+        """The Schedules that wait, by namespace, and the occurrence that each is to start."""
+        self._turns: dict[str, int] = {}
+        """When a namespace last had a permit, as a number that grows."""
         self._served: dict[ScheduleKey, int] = {}
         """When somebody was last served, as a number that grows."""
         self._permits: dict[ScheduleKey, float] = {}
@@ -43,23 +49,34 @@ class StormGate:
         return key in self._permits
 
     def rivals(self, key: ScheduleKey) -> int:
-        """Return how many other Schedules wait to start one late."""
-        return len(self._waiting) - (key in self._waiting)
+        """Return how many late starts of others may come between two of a Schedule, if they all have many to make.
+
+        In each round of the namespaces one of its own has a turn, and these take turns in it.
+        """
+        others = len(self._of(key.namespace).keys() - {key})
+        namespaces = len(self._waiting.keys() | {key.namespace})
+        return namespaces * (others + 1) - 1
+
+    def _of(self, namespace: str) -> dict[ScheduleKey, datetime]:
+        return self._waiting.get(namespace, {})
 
     def waits(self, key: ScheduleKey, instant: datetime | None) -> None:
         """Take in which occurrence a Schedule is to start late next, or that there is none."""
+        waiting = self._of(key.namespace)
         if instant is not None:
-            if key not in self._waiting:
+            if key not in waiting:
                 self._changed.set()
-            self._waiting[key] = instant
+            self._waiting.setdefault(key.namespace, {})[key] = instant
             return
-        self._waiting.pop(key, None)
+        if waiting.pop(key, None) is not None and not waiting:
+            del self._waiting[key.namespace]
         if self._permits.pop(key, None) is not None:
             self._changed.set()
 
     def starts(self, key: ScheduleKey) -> None:
         """Take in that a Schedule is about to start a run late; it counts from now on, however long that takes."""
-        self._permits.pop(key, None)
+        if self._permits.pop(key, None) is None:
+            self._turns[key.namespace] = next(self._order)
         self._starts.append((self._clock.monotonic(), key))
         self._served[key] = next(self._order)
 
@@ -95,15 +112,38 @@ class StormGate:
         self._starts = [start for start in self._starts if now - start[0] < self._tick_seconds]
         if not self._starts:
             # Who does not wait now takes no part in this any more; while it goes on, he may only be writing a record.
-            self._served = {key: order for key, order in self._served.items() if key in self._waiting}
+            self._served = {
+                key: order for key, order in self._served.items() if key in self._of(key.namespace)
+            }
+            self._turns = {name: order for name, order in self._turns.items() if name in self._waiting}
         for key, given_at_seconds in list(self._permits.items()):
             if now - given_at_seconds >= self._tick_seconds:
                 # It could not make use of it: others first.
                 del self._permits[key]
                 self._served[key] = next(self._order)
         free = self._most - len(self._starts) - len(self._permits)
-        asking = [key for key in self._waiting if key not in self._permits]
-        asking.sort(key=lambda key: (self._served.get(key, 0), self._waiting[key], key))
-        for key in asking[: max(0, free)]:
+        for key in self._next(max(0, free)):
             self._permits[key] = now
+            self._turns[key.namespace] = next(self._order)
             self._wake(key)
+
+    def _next(self, count: int) -> Iterator[ScheduleKey]:
+        """Yield the Schedules that are to have the next permits, as many as there are or ask."""
+        if not count:
+            return
+        rows = (self._row(namespace) for namespace in self._waiting)
+        # Whose turn a namespace's next one is after that: everybody else's is before.
+        heap = [((self._turns.get(row[0].namespace, 0), *self._rank(row[0])), row) for row in rows if row]
+        heapq.heapify(heap)
+        for _ in range(min(count, sum(len(row) for _, row in heap))):
+            _, row = heapq.heappop(heap)
+            yield row.pop(0)
+            if row:
+                heapq.heappush(heap, ((next(self._order), *self._rank(row[0])), row))
+
+    def _row(self, namespace: str) -> list[ScheduleKey]:
+        """Return the Schedules of a namespace that ask for a permit, in the order of their turns."""
+        return sorted((key for key in self._of(namespace) if key not in self._permits), key=self._rank)
+
+    def _rank(self, key: ScheduleKey) -> tuple[int, datetime, ScheduleKey]:
+        return (self._served.get(key, 0), self._of(key.namespace)[key], key)

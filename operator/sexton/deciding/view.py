@@ -219,7 +219,7 @@ class View:
     may_catch_up: bool = True
     """Whether one run more may be started late now; how many may, all Schedules together, is limited."""
     rivals: int = 0
-    """How many other Schedules wait to start one late."""
+    """How many late starts of others may come between two of its own."""
     settings: Settings = field(default_factory=Settings)
     _stand_ins: Mapping[str, RunView] = field(init=False, repr=False, compare=False)
     """The records that stand in for others whose names are taken, by the names that these would have."""

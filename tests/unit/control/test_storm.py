@@ -1,12 +1,14 @@
-"""The gate for late starts: a few a tick over all Schedules, the oldest first, then by turns."""
+"""The gate for late starts: a few a tick over all Schedules, by turns of the namespaces, the oldest first."""
 
 from collections.abc import Iterable
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sexton.control.schedule_key import ScheduleKey
 from sexton.control.storm import StormGate
 from sexton.deciding import Settings
 from unit.control.clocks import StillClock
@@ -16,28 +18,35 @@ from unit.deciding.views import at, job
 MOST, TICK_SECONDS = 2, 10.0
 
 
+def key_of(uid: str) -> ScheduleKey:
+    """Return the key of a Schedule that is told as `uid`, or with its namespace as `namespace/uid`."""
+    namespace, _, uid = uid.rpartition("/")
+    return ScheduleKey(namespace, uid) if namespace else key(uid)
+
+
 class Night:
     """A gate, and the Schedules that want to start runs late; each starts one as soon as it may."""
 
-    def __init__(self, backlogs: dict[str, list[str]]) -> None:
+    def __init__(self, backlogs: dict[str, list[str]], *, most: int = MOST) -> None:
         self.clock = StillClock("12:00")
+        self.began = self.clock.monotonic()
         self.backlogs = backlogs
         self.starts: list[tuple[float, str, str]] = []
-        settings = Settings(max_catch_up_per_tick=MOST, tick=timedelta(seconds=TICK_SECONDS))
+        settings = Settings(max_catch_up_per_tick=most, tick=timedelta(seconds=TICK_SECONDS))
         self.gate = StormGate(clock=self.clock, settings=settings, wake=lambda _: None)
         for uid in backlogs:
             self.asks(uid)
 
     def asks(self, uid: str) -> None:
         backlog = self.backlogs[uid]
-        self.gate.waits(key(uid), at(backlog[0]) if backlog else None)
+        self.gate.waits(key_of(uid), at(backlog[0]) if backlog else None)
 
     def goes_on(self, seconds: float, *, stuck: Iterable[str] = ()) -> None:
         """Let every Schedule start what it may, and time pass."""
         self.gate.give()
         for uid, backlog in self.backlogs.items():
-            if uid not in stuck and self.gate.may(key(uid)) and backlog:
-                self.gate.starts(key(uid))
+            if uid not in stuck and self.gate.may(key_of(uid)) and backlog:
+                self.gate.starts(key_of(uid))
                 self.starts.append((self.clock.monotonic(), uid, backlog.pop(0)))
                 self.asks(uid)
         self.clock.passes(seconds)
@@ -112,12 +121,88 @@ def test_a_start_that_was_refused_does_not_count() -> None:
     assert [night.gate.may(key(uid)) for uid in "abc"] == [False, True, True]
 
 
+def test_namespaces_take_turns_however_many_schedules_each_has() -> None:
+    many = {f"many/{number:03}": ["01:00", "02:00"] for number in range(300)}
+    night = Night({**many, "one/alone": ["03:00", "04:00", "05:00"]})
+    for _ in range(3):
+        night.goes_on(TICK_SECONDS)
+    assert night.order == [
+        "many/000 01:00",
+        "one/alone 03:00",
+        "many/001 01:00",
+        "one/alone 04:00",
+        "many/002 01:00",
+        "one/alone 05:00",
+    ]
+
+
+RIVALS = [
+    (["a"], "a", 0),
+    (["a", "b"], "a", 1),
+    (["a"], "b", 1),
+    (["x/a", "x/b", "y/c"], "y/c", 1),
+    (["x/a", "x/b", "y/c"], "x/a", 3),
+    (["x/a", "x/b", "y/c"], "z/d", 2),
+    ([], "z/d", 0),
+]
+
+
+@pytest.mark.parametrize(("asking", "whose", "rivals"), RIVALS)
+def test_how_many_starts_of_others_may_come_between_two_of_ones_own(
+    asking: list[str], whose: str, rivals: int
+) -> None:
+    night = Night({uid: ["01:00"] * 50 for uid in asking})
+    assert night.gate.rivals(key_of(whose)) == rivals
+    if whose in asking:
+        for _ in range(20):
+            night.goes_on(TICK_SECONDS)
+        places = [place for place, (_, uid, _) in enumerate(night.starts) if uid == whose]
+        assert max(after - before for before, after in pairwise(places)) <= rivals + 1
+
+
+def test_one_that_has_gone_is_no_rival() -> None:
+    night = Night({"x/a": ["01:00"], "x/b": ["01:00"], "y/c": ["01:00"]})
+    for uid in ("x/a", "x/b"):
+        night.gate.waits(key_of(uid), None)
+    assert night.gate.rivals(key_of("y/c")) == 0
+
+
+NAMESPACES = st.dictionaries(
+    st.sampled_from("pqrstuv"),
+    st.lists(st.integers(1, 8), min_size=1, max_size=12),
+    min_size=1,
+    max_size=7,
+)
+
+
+@given(NAMESPACES, st.integers(1, 5))
+def test_no_namespace_waits_for_more_rounds_than_namespaces_need(
+    sizes: dict[str, list[int]], most: int
+) -> None:
+    backlogs = {
+        f"{namespace}/{number}": [f"0{number % 10}:00"] * size
+        for namespace, schedules in sizes.items()
+        for number, size in enumerate(schedules)
+    }
+    night = Night(backlogs, most=most)
+    left = {namespace: sum(schedules) for namespace, schedules in sizes.items()}
+    ticks = -(-len(sizes) // most)
+    for _ in range(10 * sum(left.values())):
+        night.goes_on(TICK_SECONDS / 10)
+    for namespace, count in left.items():
+        own = [moment for moment, uid, _ in night.starts if uid.startswith(f"{namespace}/")]
+        assert len(own) == count, "nothing is dropped"
+        # The first tick begins with the first permits.
+        for before, after in pairwise([night.began - TICK_SECONDS, *own]):
+            assert after - before <= ticks * TICK_SECONDS
+
+
 @given(
     st.lists(st.integers(0, 6), min_size=1, max_size=5),
     st.lists(st.floats(0.0, 15.0), min_size=40, max_size=60),
 )
 def test_never_more_within_the_length_of_a_tick(sizes: list[int], pauses: list[float]) -> None:
-    night = Night({f"s{each}": [f"0{each}:00"] * size for each, size in enumerate(sizes)})
+    night = Night({f"{'xy'[each % 2]}/{each}": [f"0{each}:00"] * size for each, size in enumerate(sizes)})
     for pause in pauses:
         night.goes_on(pause)
     moments = [moment for moment, _, _ in night.starts]
