@@ -298,7 +298,7 @@ async def test_a_fault_that_the_server_tells_of_is_told_to_the_user(answered: bo
     operator.server.fails("post", JOBS, fault)
     with pytest.raises(Outage):
         await operator.starts()
-    assert operator.events._queue.qsize() == int(answered)
+    assert len(operator.events) == int(answered)
 
 
 async def test_a_name_that_is_taken_by_the_same_job_is_a_success() -> None:
@@ -546,7 +546,7 @@ async def test_what_has_a_record_is_not_announced_as_missed() -> None:
     operator.entry.probed = True
     await operator.comes_to_rest()
     assert operator.status["counters"]["missed"] == 0
-    assert operator.events._queue.empty()
+    assert len(operator.events) == 0
 
 
 async def test_a_status_that_is_wiped_while_we_look_on_costs_nothing_but_counts() -> None:
