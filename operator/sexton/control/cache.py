@@ -4,27 +4,26 @@ Answers to our own writes enter it at once, so that they count before a watch sh
 is known is ignored. Nothing in here matters after a restart: all of it is read again.
 """
 
-import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import replace
 
 from sexton.api.run import Phase
 from sexton.api.schedule_status import ScheduleStatus
 from sexton.control.asked import Asked
 from sexton.control.entry import Entry
-from sexton.control.jobs import Object, Unreadable, read_job, unknown_origin
+from sexton.control.jobs import Object, read_job
+from sexton.control.legible import rest_of_job, rest_of_run
 from sexton.control.records import is_on_its_way_out, is_request, read_run, request_identity
 from sexton.control.schedule_key import ScheduleKey, key_of, owner_of
 from sexton.control.schedules import TEMPLATE_KEPT_BYTES, KnownSchedule, read_schedule
+from sexton.control.set_aside import SetAside
 from sexton.deciding import EndedRecord, JobEnd, JobView, RunView, Settings, View
 from sexton.deciding.conditions import READY, RECORD_REFUSED, condition
 from sexton.deciding.progress import passed
 from sexton.kube.clock import Clock
+from sexton.kube.resources import JOBS, RUNS
 from sexton.kube.watching import Identity
-
-log = logging.getLogger(__name__)
 
 Wake = Callable[[ScheduleKey], None]
 """Called with the key of a Schedule about which something has become known."""
@@ -44,6 +43,7 @@ class Cache:
         settings: Settings,
         wake: Wake,
         unclaimed: Callable[[Identity], None] = lambda _: None,
+        set_aside: SetAside | None = None,
         template_kept_bytes: int = TEMPLATE_KEPT_BYTES,
     ) -> None:
         self._clock = clock
@@ -58,9 +58,11 @@ class Cache:
         self._runs: dict[ScheduleKey, dict[str, RunView]] = {}
         self._vanished: OrderedDict[str, int] = OrderedDict()
         """UIDs of objects that a watch has shown for the last time, and their resourceVersions then."""
-        self._departed: set[tuple[ScheduleKey, str]] = set()
+        self._departed: dict[ScheduleKey, set[str]] = {}
         """Jobs that are not there any more, and whose end has been seen but is not stored yet."""
         self.asked = Asked()
+        self.set_aside = set_aside if set_aside is not None else SetAside()
+        """What can't be read."""
         self._keys: dict[Identity, ScheduleKey] = {}
 
     def __len__(self) -> int:
@@ -222,15 +224,16 @@ class Cache:
         origin = known.origin if known is not None else None
         try:
             job = read_job(obj, clock=self._clock, origin=origin)
-        except Unreadable as error:
-            metadata = obj["metadata"]
-            log.warning("job %s/%s: %s", metadata["namespace"], metadata["name"], error)
-            job = read_job(obj, clock=self._clock, origin=unknown_origin(obj))
+        except Exception as error:  # noqa: BLE001 - whatever somebody has written there, it stops nothing else
+            self.set_aside.put(JOBS, obj, error)
+            job = rest_of_job(obj, clock=self._clock, origin=origin)
+        else:
+            self.set_aside.readable(JOBS, obj["metadata"])
         if known is not None and known.uid == job.uid:
             # What was seen first is nearest to when it happened; an end is final, and ours may have been explained.
             end = known.end or job.end
             job = replace(job, run=known.run, created_at=known.created_at, end=end, explained=known.explained)
-        self._departed.discard((key, job.name))
+        self._departed.get(key, set()).discard(job.name)
         changed = known is None or (known.end, known.deleting) != (job.end, job.deleting)
         jobs[job.name] = job
         if changed:
@@ -244,7 +247,7 @@ class Cache:
             return
         if job.end is not None and self._is_to_be_counted(key, job):
             self._jobs[key][name] = replace(job, deleting=True)
-            self._departed.add((key, name))
+            self._departed.setdefault(key, set()).add(name)
         else:
             self._drop_job(key, name)
         self._wake(key)
@@ -258,13 +261,16 @@ class Cache:
 
     def _forget_departed(self, key: ScheduleKey) -> None:
         """Drop the Jobs that are gone and whose end has been stored."""
-        for owner, name in list(self._departed):
+        for name in list(self._departed.get(key, ())):
             job = self.job(key, name)
-            if owner == key and (job is None or not self._is_to_be_counted(key, job)):
+            if job is None or not self._is_to_be_counted(key, job):
                 self._drop_job(key, name)
 
     def _drop_job(self, key: ScheduleKey, name: str) -> None:
-        self._departed.discard((key, name))
+        departed = self._departed.get(key, set())
+        departed.discard(name)
+        if not departed:
+            self._departed.pop(key, None)
         jobs = self._jobs.get(key, {})
         jobs.pop(name, None)
         if not jobs:
@@ -327,11 +333,8 @@ class Cache:
         known = runs.get(obj["metadata"]["name"])
         if known is not None and int(obj["metadata"]["resourceVersion"]) <= known.resource_version:
             return known
-        try:
-            run = read_run(obj, clock=self._clock)
-        except Unreadable as error:
-            metadata = obj["metadata"]
-            log.warning("run %s/%s is left alone: %s", metadata["namespace"], metadata["name"], error)
+        run = self._read_run(obj)
+        if run is None:
             return None
         if known is not None and known.uid == run.uid:
             run = replace(run, created_at=known.created_at)
@@ -348,12 +351,22 @@ class Cache:
         if known is not None and known.uid == metadata["uid"]:
             self.run_gone(key, known.name)
 
+    def _read_run(self, obj: Object) -> RunView | None:
+        """Return what can be read of a record, or None if nothing can; in either case it is told what can't be."""
+        try:
+            run = read_run(obj, clock=self._clock)
+        except Exception as error:  # noqa: BLE001 - whatever somebody has written there, it stops nothing else
+            rest = rest_of_run(obj, clock=self._clock)
+            self.set_aside.put(RUNS, obj, rest[1] if rest is not None else error)
+            return rest[0] if rest is not None else None
+        self.set_aside.readable(RUNS, obj["metadata"])
+        return run
+
     def _request_seen(self, obj: Object) -> None:
         try:
             run = read_run(obj, clock=self._clock)
-        except Unreadable as error:
-            metadata = obj["metadata"]
-            log.warning("run %s/%s is left alone: %s", metadata["namespace"], metadata["name"], error)
+        except Exception as error:  # noqa: BLE001 - whatever somebody has written there, it stops nothing else
+            self.set_aside.put(RUNS, obj, error)
             return
         schedule, _ = request_identity(obj)
         if not self.asked.seen(schedule, run):
@@ -375,10 +388,9 @@ class Cache:
 
     def ended_record(self, obj: Object) -> Iterator[EndedRecord]:
         """Yield what pruning needs to know of a record, if it has ended and can be read; else it stays."""
-        with suppress(Unreadable):
-            run = read_run(obj, clock=self._clock)
-            if _is_history(run):
-                yield EndedRecord.of(run)
+        run = self._read_run(obj)
+        if run is not None and _is_history(run):
+            yield EndedRecord.of(run)
 
     def history_loaded(self, key: ScheduleKey, records: Iterable[EndedRecord]) -> None:
         """Take in all of a Schedule's records that have ended."""

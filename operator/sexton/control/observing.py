@@ -11,10 +11,10 @@ from typing import Any
 
 from sexton.api import meta
 from sexton.api.run import Phase
-from sexton.control.aside import Aside
 from sexton.control.cache import Cache
 from sexton.control.records import request_identity
 from sexton.control.schedule_key import ScheduleKey, owner_of
+from sexton.control.set_aside import SetAside
 from sexton.kube.client import KubeClient
 from sexton.kube.errors import KubeError, NotFound
 from sexton.kube.resources import JOBS, RUNS, Resource
@@ -36,10 +36,10 @@ LAST_RETRY_SECONDS = 5.0
 class Confirmer:
     """Reads what seems to be gone, until the API server has said whether it is."""
 
-    def __init__(self, client: KubeClient, resource: Resource, *, aside: Aside) -> None:
+    def __init__(self, client: KubeClient, resource: Resource, *, set_aside: SetAside) -> None:
         self._client = client
         self._resource = resource
-        self._aside = aside
+        self._set_aside = set_aside
         self._asked: dict[Identity, asyncio.Task[None]] = {}
 
     def confirm(self, identity: Identity, *, seen: Any, gone: Any) -> None:  # noqa: ANN401 - two callbacks
@@ -57,7 +57,7 @@ class Confirmer:
         try:
             seen(obj)
         except Exception as error:  # noqa: BLE001 - whatever somebody has written there
-            self._aside.put(obj, error)
+            self._set_aside.put(self._resource, obj, error)
 
     async def _live(self, namespace: str, name: str) -> Object | None:
         """Return an object as it is, or None once it is certain that it is not there."""
@@ -80,8 +80,7 @@ class JobsObserver:
     def __init__(self, client: KubeClient, cache: Cache, *, namespace: str | None) -> None:
         self._cache = cache
         self._namespace = namespace
-        self._aside = Aside(JOBS)
-        self._confirmer = Confirmer(client, JOBS, aside=self._aside)
+        self._confirmer = Confirmer(client, JOBS, set_aside=cache.set_aside)
 
     def seen(self, obj: Object) -> None:
         """Take in a Job."""
@@ -93,14 +92,16 @@ class JobsObserver:
         if key is not None:
             self._cache.job_seen(obj)
             self._cache.vanished(obj)
+            self._cache.set_aside.readable(JOBS, obj["metadata"])
             self._missing(key, obj["metadata"]["name"])
 
     def unreadable(self, obj: Object, error: Exception) -> None:
-        """Set a Job aside that can't be read."""
-        self._aside.put(obj, error)
+        """Set a Job aside that could not be taken in."""
+        self._cache.set_aside.put(JOBS, obj, error)
 
     def listed(self, present: set[Identity], *, resource_version: int) -> None:
         """Look after the Jobs that a complete list lacks."""
+        self._cache.set_aside.listed(JOBS, present, namespace=self._namespace, version=resource_version)
         for key, job in self._cache.jobs():
             if self._namespace not in (None, key.namespace):
                 continue
@@ -125,8 +126,7 @@ class RunsObserver:
     def __init__(self, client: KubeClient, cache: Cache, *, namespace: str | None) -> None:
         self._cache = cache
         self._namespace = namespace
-        self._aside = Aside(RUNS)
-        self._confirmer = Confirmer(client, RUNS, aside=self._aside)
+        self._confirmer = Confirmer(client, RUNS, set_aside=cache.set_aside)
 
     def seen(self, obj: Object) -> None:
         """Take in an open record, or a request."""
@@ -134,6 +134,7 @@ class RunsObserver:
 
     def vanished(self, obj: Object) -> None:
         """Take in that a record has ended or was deleted."""
+        self._cache.set_aside.readable(RUNS, obj["metadata"])
         key = owner_of(obj)
         if key is not None:
             self._cache.vanished(obj)
@@ -151,11 +152,12 @@ class RunsObserver:
         )
 
     def unreadable(self, obj: Object, error: Exception) -> None:
-        """Set a record aside that can't be read."""
-        self._aside.put(obj, error)
+        """Set a record aside that could not be taken in."""
+        self._cache.set_aside.put(RUNS, obj, error)
 
     def listed(self, present: set[Identity], *, resource_version: int) -> None:
         """Look after the open records that a complete list lacks."""
+        self._cache.set_aside.listed(RUNS, present, namespace=self._namespace, version=resource_version)
         for schedule, request in self._cache.asked:
             namespace, _ = schedule
             if self._namespace not in (None, namespace):

@@ -16,6 +16,7 @@ from sexton.control.queue import WorkQueue
 from sexton.control.reconciling import Reconciler
 from sexton.control.requests import Requests
 from sexton.control.schedules import TEMPLATE_KEPT_BYTES
+from sexton.control.set_aside import SetAside
 from sexton.control.storm import StormGate
 from sexton.control.sweeping import sweep_schedules
 from sexton.control.timekeeping import keep_time
@@ -128,16 +129,18 @@ async def _operate(client: KubeClient, options: Options, *, clock: Clock, stop: 
     queue = WorkQueue(
         clock=clock, workers=options.workers, unhurried=max(1, options.workers // UNHURRIED_SHARE)
     )
+    events = EventPoster(client, clock=clock)
     requests = Requests(client, clock=clock)
+    set_aside = SetAside(tell=lambda said, about: events.post(said, about=about))
     cache = Cache(
         clock=clock,
         settings=options.settings,
         wake=queue.wake,
         unclaimed=requests.unclaimed,
+        set_aside=set_aside,
         template_kept_bytes=options.template_kept_bytes,
     )
     requests.cache = cache
-    events = EventPoster(client, clock=clock)
     executor = Executor(
         client, cache=cache, events=events, clock=clock, container_output=options.container_output
     )
@@ -159,6 +162,7 @@ async def _operate(client: KubeClient, options: Options, *, clock: Clock, stop: 
         permissions=client.permissions,
         followed=[each for place in places for each in place.followed()],
         vital=_vital(queue, time, options=options),
+        set_aside=set_aside.lines,
     )
     requests.closed = {place.namespace for place in places}
 

@@ -6,7 +6,6 @@ tell in which order things come.
 
 from typing import Any, Final
 
-from sexton.control.aside import Aside
 from sexton.control.cache import Cache
 from sexton.control.queue import WorkQueue
 from sexton.control.schedule_key import key_of
@@ -28,7 +27,6 @@ class Passing:
     def __init__(self, cache: Cache, queue: WorkQueue) -> None:
         self._cache = cache
         self._queue = queue
-        self._aside = Aside(SCHEDULES)
         self._listed: dict[tuple[str, str], KnownSchedule] = {}
         """By UID and version. Kopf is done with thousands before we are with the first, so they wait packed."""
         self._changed: dict[tuple[str, str], Object] = {}
@@ -41,7 +39,7 @@ class Passing:
         try:
             self._listed[_key(obj)] = self._cache.unread(obj)
         except Exception as error:  # noqa: BLE001 - it is named where it is set aside
-            self._aside.put(obj, error)
+            self._cache.set_aside.put(SCHEDULES, obj, error)
         return _shown(obj)
 
     def changed(self, event: Object) -> Object:
@@ -59,13 +57,13 @@ class Passing:
             if (schedule := self._listed.pop(key, None)) is not None:
                 self._take_in_listed(schedule, shown)
         elif (obj := self._changed.pop(key, None)) is not None:
-            take_in(obj, cache=self._cache, aside=self._aside)
+            take_in(obj, cache=self._cache)
 
     def _take_in_listed(self, schedule: KnownSchedule, shown: Object) -> None:
         try:
             take_in_listed(schedule, cache=self._cache, queue=self._queue)
         except Exception as error:  # noqa: BLE001 - likewise
-            self._aside.put(shown, error)
+            self._cache.set_aside.put(SCHEDULES, shown, error)
 
 
 def take_in_listed(schedule: KnownSchedule, *, cache: Cache, queue: WorkQueue) -> None:

@@ -5,13 +5,13 @@ import logging
 from collections.abc import Iterable
 from typing import Any
 
-from sexton.control.aside import Aside
 from sexton.control.cache import Cache
 from sexton.control.schedule_key import ScheduleKey, key_of
 from sexton.kube.client import KubeClient
 from sexton.kube.errors import KubeError
 from sexton.kube.permissions import Permission
 from sexton.kube.resources import SCHEDULES
+from sexton.kube.watching import Identity
 from sexton.serving.followed import Followed
 
 log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ async def sweep_schedules(
     In that case it is the lists by which they are followed.
     """
     await begin.wait()
-    namespace, aside, waited = followed.namespace, Aside(SCHEDULES), 0.0
+    namespace, waited = followed.namespace, 0.0
     watching = Permission("watch", SCHEDULES, namespace)
     while True:
         pause = min(interval_seconds, AGAIN_SECONDS)
@@ -41,7 +41,7 @@ async def sweep_schedules(
             continue
         waited = 0.0
         try:
-            await sweep(cache, client, namespace=namespace, aside=aside)
+            await sweep(cache, client, namespace=namespace)
             if instead:
                 followed.progress.alive()
         except KubeError as error:
@@ -50,28 +50,33 @@ async def sweep_schedules(
             log.warning("listing Schedules again failed: %s", error, extra={"namespace": namespace})
 
 
-async def sweep(cache: Cache, client: KubeClient, *, namespace: str | None, aside: Aside) -> None:
+async def sweep(cache: Cache, client: KubeClient, *, namespace: str | None) -> None:
     """List the Schedules, and take in what has become of them.
 
     Raises:
         KubeError: the list is not complete, so nobody is taken to be gone.
     """
     present: set[ScheduleKey] = set()
+    names: set[Identity] = set()
     version = 0
     async for page in client.list_pages(SCHEDULES, namespace=namespace):
         for obj in page["items"]:
             present.add(key_of(obj))
-            take_in(obj, cache=cache, aside=aside)
+            names.add((obj["metadata"]["namespace"], obj["metadata"]["name"]))
+            take_in(obj, cache=cache)
         version = int(page["metadata"]["resourceVersion"])
     forget_absent(cache, present, namespace=namespace, resource_version=version)
+    cache.set_aside.listed(SCHEDULES, names, namespace=namespace, version=version)
 
 
-def take_in(obj: Object, *, cache: Cache, aside: Aside) -> None:
+def take_in(obj: Object, *, cache: Cache) -> None:
     """Take in a Schedule. One that can't be read, whatever somebody has written there, stops no other."""
     try:
         cache.schedule_seen(obj)
     except Exception as error:  # noqa: BLE001 - it is named where it is set aside
-        aside.put(obj, error)
+        cache.set_aside.put(SCHEDULES, obj, error)
+    else:
+        cache.set_aside.readable(SCHEDULES, obj["metadata"])
 
 
 def forget_absent(

@@ -168,3 +168,11 @@ def _warning(reason: str, message: str, *, key: str) -> Announcement:
 def not_permitted(message: str) -> Announcement:
     """Announce that the operator lacks a permission, without which it can't go on with this Schedule."""
     return _warning("NotPermitted", f"the operator's role has to allow this: {message}", key=message)
+
+
+def unreadable(kind: str, fault: str) -> Announcement:
+    """Announce, on the object itself, that it can't be read."""
+    words = (
+        f"the operator can't read this {kind} and sets it aside until it changes; mend or delete it: {fault}"
+    )
+    return _warning("Unreadable", words, key=kind)

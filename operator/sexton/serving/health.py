@@ -6,7 +6,7 @@ makes nobody unready: the others go on. It is told all the same, in the lines th
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -27,6 +27,8 @@ class Health:
     permissions: Permissions
     followed: Sequence[Followed]
     vital: Sequence[Vital] = ()
+    set_aside: Callable[[], Iterable[str]] = tuple
+    """Returns what is to be said of objects that can't be read."""
 
     def lifeless(self) -> str | None:
         """Return what does not go on, or None if all does."""
@@ -61,6 +63,7 @@ class Health:
                 yield trouble
         for permission in self.permissions.lacking:
             yield f"not permitted to {permission}"
+        yield from self.set_aside()
 
 
 async def serve_health(health: Health, *, address: str) -> None:

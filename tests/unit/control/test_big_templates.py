@@ -125,7 +125,7 @@ async def test_who_may_not_read_it_is_told_so_and_no_attempt_has_failed() -> Non
     operator.server.fails("get", SCHEDULES, NotPermitted(report))
     await operator.reconciles()
     assert operator.server.writes() == []
-    assert operator.events._queue.qsize() == 1
+    assert len(operator.events) == 1
     await operator.comes_to_rest()
     assert operator.stored(RUNS, NAME_OF_IT)["spec"]["attempt"] == 1
 

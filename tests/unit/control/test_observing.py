@@ -118,7 +118,7 @@ async def test_what_seems_to_be_gone_and_cannot_be_read_is_set_aside(
     monkeypatch.setattr(observed.cache, "job_seen", odd)
     observed.jobs.listed(set(), resource_version=50)
     await observed.settles()
-    assert [record.object for record in caplog.records] == [IT[1]]  # type: ignore[attr-defined]
+    assert [record.object for record in caplog.records] == [f"jobs/{IT[1]}"]  # type: ignore[attr-defined]
     assert IT[1] in observed.view.jobs, "it is not known to be gone"
 
 

@@ -22,3 +22,8 @@ def test_it_remembers_so_many_subjects_and_no_more() -> None:
         assert seldom.left_out(number) == 0
     assert len(seldom._told) == REMEMBERED
     assert seldom.left_out(3 * REMEMBERED - 1) is None
+
+
+def test_a_few_lines_where_a_few_are_wanted() -> None:
+    seldom = Seldom(lines=3, monotonic=lambda: 0.0)
+    assert [seldom.left_out("a") for _ in range(5)] == [0, 0, 0, None, None]

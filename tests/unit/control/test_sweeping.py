@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from sexton.control.aside import Aside
 from sexton.control.cache import Cache
 from sexton.control.sweeping import sweep, sweep_schedules
 from sexton.deciding import Settings
@@ -25,14 +24,14 @@ def parts() -> tuple[ApiServer, Cache]:
 async def test_a_schedule_whose_event_was_lost_is_found() -> None:
     server, cache = parts()
     server.put(SCHEDULES, schedule_object())
-    await sweep(cache, server, aside=Aside(SCHEDULES), namespace=None)
+    await sweep(cache, server, namespace=None)
     assert list(cache) == [KEY]
 
 
 async def test_one_that_is_gone_goes() -> None:
     server, cache = parts()
     cache.schedule_seen(schedule_object())
-    await sweep(cache, server, aside=Aside(SCHEDULES), namespace=None)
+    await sweep(cache, server, namespace=None)
     assert list(cache) == []
 
 
@@ -42,23 +41,23 @@ async def test_a_namesake_with_another_uid_is_another() -> None:
     again = schedule_object()
     again["metadata"]["uid"] = "another"
     server.put(SCHEDULES, again)
-    await sweep(cache, server, aside=Aside(SCHEDULES), namespace=None)
+    await sweep(cache, server, namespace=None)
     assert list(cache) == [key("another")]
 
 
 async def test_a_list_of_one_namespace_says_nothing_of_another() -> None:
     server, cache = parts()
     cache.schedule_seen(schedule_object())
-    await sweep(cache, server, aside=Aside(SCHEDULES), namespace="somewhere-else")
+    await sweep(cache, server, namespace="somewhere-else")
     assert list(cache) == [KEY]
-    await sweep(cache, server, aside=Aside(SCHEDULES), namespace=NAMESPACE)
+    await sweep(cache, server, namespace=NAMESPACE)
     assert list(cache) == []
 
 
 async def test_a_schedule_that_is_younger_than_the_list_is_not_gone() -> None:
     server, cache = parts()
     cache.schedule_seen(schedule_object(version=10_000))
-    await sweep(cache, server, aside=Aside(SCHEDULES), namespace=None)
+    await sweep(cache, server, namespace=None)
     assert list(cache) == [KEY]
 
 
@@ -128,5 +127,5 @@ async def test_a_schedule_that_cannot_be_read_keeps_no_other_from_being_seen() -
     odd["metadata"] |= {"uid": "odd", "name": "odd", "generation": "many"}
     server.put(SCHEDULES, odd)
     server.put(SCHEDULES, schedule_object())
-    await sweep(cache, server, aside=Aside(SCHEDULES), namespace=None)
+    await sweep(cache, server, namespace=None)
     assert list(cache) == [KEY]

@@ -44,7 +44,7 @@ def held_by_a_finalizer(name: str) -> Object:
 
 def not_to_be_read(name: str) -> Object:
     run = named(run_object("10:05"), name)
-    run["status"]["startTime"] = "2026-03-02T10:00:00+24:00"
+    run["spec"]["scheduledTime"] = "2026-03-02T10:00:00+24:00"
     return run
 
 
@@ -84,7 +84,7 @@ def stand_ins(operator: Operator, name: str = NAME_OF_IT) -> list[Object]:
 
 
 def events(operator: Operator) -> list[str]:
-    return [each[3].reason for each in operator.events._queue._queue]  # type: ignore[attr-defined]
+    return [each.announcement.reason for said in operator.events._waiting.values() for each in said.values()]
 
 
 def ends(operator: Operator, name: str = NAME_OF_IT, *, at_: str = "10:06", succeeded: bool = True) -> None:

@@ -1,6 +1,7 @@
 """Readiness and liveness: what is in the way, since when, and what is told besides."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -111,6 +112,11 @@ async def test_a_permission_that_is_missing_is_told_and_in_nobodys_way() -> None
     is_so = health(followed("followed"))
     is_so.permissions.refused(Permission("list", PODS, "a"))
     assert await asked(is_so, "/readyz") == (200, ["ok", "not permitted to list pods in namespace a"])
+
+
+async def test_objects_that_cannot_be_read_are_told_of_and_in_nobodys_way() -> None:
+    is_so = replace(health(followed("followed")), set_aside=lambda: ["1 object can't be read"])
+    assert await asked(is_so, "/readyz") == (200, ["ok", "1 object can't be read"])
 
 
 @pytest.mark.parametrize(("silent", "status"), [(29.0, 200), (31.0, 503)])
