@@ -61,9 +61,12 @@ def options() -> list[Any]:
 
 @pytest.mark.parametrize("option", options(), ids=lambda option: option.name)
 def test_each_option_of_the_operator_is_documented_with_its_variable_and_its_default(option: Any) -> None:
-    cells = rows("operator.md", section="Options")[", ".join(f"`{name}`" for name in option.opts)]
+    names = [*option.opts, *option.secondary_opts]
+    cells = rows("operator.md", section="Options")[", ".join(f"`{name}`" for name in names)]
     assert cells[1] == f"`{option.envvar}`"
-    if option.default and not isinstance(option.default, list):
+    if option.default is True:
+        assert cells[2] == "on"
+    elif option.default and not isinstance(option.default, list):
         shown = f"{option.default:g}" if isinstance(option.default, float) else str(option.default)
         assert cells[2] == f"`{shown}`"
 
