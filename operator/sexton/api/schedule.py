@@ -18,6 +18,8 @@ from sexton.timing import DayMatching, Repeated, Skipped
 EXPRESSION_LIMIT: Final = 512
 """Longest expression: five fields that each list all of their values fit."""
 TIME_ZONE_LIMIT: Final = 64
+ATTEMPTS_LIMIT: Final = 100
+"""The most attempts that a run may get."""
 
 DEFAULT_MAX_QUEUED: Final = 10
 DEFAULT_SUCCESSFUL_JOBS_HISTORY_LIMIT: Final = 3
@@ -78,7 +80,7 @@ class RetrySpec(Model):
         },
     )
 
-    max_attempts: Annotated[Count, Field(ge=1, le=100)] | None = None
+    max_attempts: Annotated[Count, Field(ge=1, le=ATTEMPTS_LIMIT)] | None = None
     """How many attempts one scheduled time gets in all, the first included: 1 never retries. The operator's
     default, 3 unless it was set up otherwise, applies when this is absent. Each attempt is a Job of its
     own."""

@@ -14,6 +14,9 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from sexton.api.faults import shown
 
+LATEST: Final = datetime(9900, 1, 1, tzinfo=UTC)
+"""Up to here any time that a Schedule names can be added to an instant; the calendar ends a hundred years later."""
+
 _RFC_3339 = re.compile(
     r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)",
     re.ASCII,

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from sexton.api.schedule import ATTEMPTS_LIMIT
 from sexton.cli.logs import LogFormat, configure_logging
 
 Namespaces = Annotated[
@@ -62,7 +63,7 @@ MaxAttempts = Annotated[
     typer.Option(
         envvar="SEXTON_MAX_ATTEMPTS",
         min=1,
-        max=100,
+        max=ATTEMPTS_LIMIT,
         help="Attempts in all, where a Schedule does not say otherwise.",
     ),
 ]

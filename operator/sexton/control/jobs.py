@@ -7,12 +7,13 @@ from sys import intern
 from typing import Any, TypeGuard
 
 from sexton.api import meta
+from sexton.api.faults import shown
 from sexton.api.job_template import JobTemplate
-from sexton.api.model import INT32_MAX, NAME_LIMIT, cut
+from sexton.api.model import INT32_MAX, NAME_LIMIT, cut, is_object_name
 from sexton.api.run import MESSAGE_LIMIT, Trigger
-from sexton.api.schedule import EXPRESSION_LIMIT, TIME_ZONE_LIMIT
+from sexton.api.schedule import ATTEMPTS_LIMIT, EXPRESSION_LIMIT, TIME_ZONE_LIMIT
 from sexton.api.schedule_status import UID_LIMIT
-from sexton.api.times import format_instant, parse_instant
+from sexton.api.times import LATEST, format_instant, parse_instant
 from sexton.deciding import JobEnd, JobView, Origin
 from sexton.deciding.steps import StartJob
 from sexton.kube.clock import Clock
@@ -32,6 +33,11 @@ LONGEST_NOTES = {
     meta.RUN_NAME_ANNOTATION: NAME_LIMIT,
 }
 """How long our annotations may be, in characters, by name: those that are kept as they are."""
+
+AHEAD = timedelta(days=1)
+"""An end that is further ahead of our clock than this has been written by somebody who is no controller."""
+
+_ATTEMPT = re.compile(r"[1-9][0-9]{0,2}", re.ASCII)
 
 FRESH = timedelta(seconds=1.5)
 """What happened no longer ago than this is dated by our own clock, which has more digits."""
@@ -86,6 +92,12 @@ def note_of(annotations: Mapping[str, str], key: str) -> str | None:
     return note if note is not None and len(note) <= LONGEST_NOTES[key] else None
 
 
+def _name_of(annotations: Mapping[str, str], key: str) -> str | None:
+    """Return one of our annotations that names an object. What no object can be called is not ours."""
+    note = note_of(annotations, key)
+    return note if note is not None and is_object_name(note) else None
+
+
 def origin_of(annotations: dict[str, str]) -> Origin:
     """Read back what `annotations_of` wrote.
 
@@ -95,26 +107,47 @@ def origin_of(annotations: dict[str, str]) -> Origin:
     Raises:
         Unreadable: the scheduled time or the attempt is missing or not what we write.
     """
+    manual = annotations.get(meta.MANUAL_ANNOTATION) == "true"
     try:
         scheduled_time = parse_instant(annotations[meta.SCHEDULED_TIME_ANNOTATION])
-        attempt = int(annotations[meta.ATTEMPT_ANNOTATION])
+        if scheduled_time > LATEST and not manual:
+            raise ValueError(f"nothing is scheduled after {LATEST:%Y}")  # noqa: TRY301 - it is as any other
+        attempt = _attempt(annotations[meta.ATTEMPT_ANNOTATION])
     except (KeyError, ValueError) as error:
         raise Unreadable(f"its annotations do not say what they must: {error!r}") from error
-    manual = annotations.get(meta.MANUAL_ANNOTATION) == "true"
-    first = Trigger.MANUAL if manual else Trigger.SCHEDULE
-    trigger = annotations.get(meta.TRIGGER_ANNOTATION)
     return Origin(
         scheduled_time=scheduled_time,
         attempt=attempt,
-        trigger=Trigger(trigger) if trigger in set(Trigger) else first if attempt == 1 else Trigger.RETRY,
+        trigger=_trigger(annotations, attempt=attempt, manual=manual),
         caught_up=annotations.get(meta.CAUGHT_UP_ANNOTATION) == "true",
         manual=manual,
         # The same words in every Job of a Schedule, and there are many Jobs.
         expression=intern(note_of(annotations, meta.EXPRESSION_ANNOTATION) or ""),
         time_zone=intern(note_of(annotations, meta.TIME_ZONE_ANNOTATION) or ""),
         delivery_id=note_of(annotations, meta.DELIVERY_ID_ANNOTATION),
-        redrive_of=note_of(annotations, meta.REDRIVE_OF_ANNOTATION),
+        redrive_of=_name_of(annotations, meta.REDRIVE_OF_ANNOTATION),
     )
+
+
+def _attempt(written: str) -> int:
+    """Read the number of an attempt.
+
+    Raises:
+        ValueError: it is none that a run of ours can have.
+    """
+    if not _ATTEMPT.fullmatch(written) or int(written) > ATTEMPTS_LIMIT:
+        raise ValueError(f"an attempt is a number from 1 to {ATTEMPTS_LIMIT}, not {shown(written)}")
+    return int(written)
+
+
+def _trigger(annotations: Mapping[str, str], *, attempt: int, manual: bool) -> Trigger:
+    """Return what made a run start: only one that goes with the rest, since no record could say another."""
+    if attempt > 1:
+        return Trigger.RETRY
+    if manual:
+        return Trigger.MANUAL
+    written = annotations.get(meta.TRIGGER_ANNOTATION)
+    return Trigger.BACKFILL if written == Trigger.BACKFILL else Trigger.SCHEDULE
 
 
 def build_job(template: JobTemplate, step: StartJob, *, schedule: str, uid: str) -> Object:
@@ -178,7 +211,7 @@ def read_job(obj: Object, *, clock: Clock, origin: Origin | None = None) -> JobV
     annotations = _annotations(obj)
     return JobView(
         name=metadata["name"],
-        run=note_of(annotations, meta.RUN_NAME_ANNOTATION) or metadata["name"],
+        run=_name_of(annotations, meta.RUN_NAME_ANNOTATION) or metadata["name"],
         uid=metadata["uid"],
         resource_version=int(metadata["resourceVersion"]),
         origin=origin or origin_of(annotations),
@@ -191,7 +224,9 @@ def read_job(obj: Object, *, clock: Clock, origin: Origin | None = None) -> JobV
 
 def _ttl(written: str | None) -> timedelta | None:
     """Read our note of a time to live; one that no Job may have is none. No calendar reaches as far as some numbers."""
-    if written is None or len(written) > LONGEST_TTL or not written.isdecimal() or int(written) > INT32_MAX:
+    if written is None or len(written) > LONGEST_TTL or not (written.isascii() and written.isdecimal()):
+        return None
+    if int(written) > INT32_MAX:
         return None
     return timedelta(seconds=int(written))
 
@@ -223,13 +258,25 @@ def _end(obj: Object, *, clock: Clock) -> JobEnd | None:
         if condition.get("status") == "True" and condition.get("type") in ("Complete", "Failed"):
             succeeded = condition["type"] == "Complete"
             written = status.get("completionTime") if succeeded else None
+            written = written or condition.get("lastTransitionTime")
             return JobEnd(
                 succeeded=succeeded,
-                at=_sharpened(written or condition["lastTransitionTime"], clock=clock),
+                at=_time_of_end(written, created=obj["metadata"]["creationTimestamp"], clock=clock),
                 reason=intern(_word(condition.get("reason") or "")),
                 message=cut(condition.get("message") or "", limit=MESSAGE_LIMIT),
             )
     return None
+
+
+def _time_of_end(written: str | None, *, created: str, clock: Clock) -> datetime:
+    """Return when a Job ended. If nobody can have ended it when its status says, it was not before it is seen to be."""
+    try:
+        at = _sharpened(written or "", clock=clock)
+    except ValueError:
+        return clock.now()
+    if at > clock.now() + AHEAD:
+        return clock.now()
+    return max(at, clock.from_server(parse_instant(created)))
 
 
 def _word(reason: str) -> str:

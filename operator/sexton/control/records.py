@@ -15,7 +15,8 @@ from sexton.api import run as api
 from sexton.api.condition import Condition, ConditionStatus
 from sexton.api.faults import schema_faults
 from sexton.api.run import Phase, ScheduleRunSpec, ScheduleRunStatus
-from sexton.api.times import parse_instant, short_duration
+from sexton.api.schedule import ATTEMPTS_LIMIT
+from sexton.api.times import LATEST, parse_instant, short_duration
 from sexton.control.jobs import Unreadable, annotations_of, labels_of, note_of, owner_reference
 from sexton.deciding import JobView, Origin, RunView, Window
 from sexton.deciding.naming import manual_run_name
@@ -276,6 +277,8 @@ def read_run(obj: Object, *, clock: Clock) -> RunView:
         spec, fault = _spec_of(obj, asked=asked)
     except ValueError as error:
         raise Unreadable(str(error)) from error
+    if not asked:
+        _check_bounds(spec, phase=status.phase)
     # Those on a request are not ours: it may be a copy of another record.
     annotations = (metadata.get("annotations") or {}) if status.phase is not Phase.REQUESTED else {}
     created_at = clock.from_server(parse_instant(metadata["creationTimestamp"]))
@@ -306,17 +309,37 @@ def read_run(obj: Object, *, clock: Clock) -> RunView:
         phase=status.phase,
         reason=status.reason or (INVALID_REQUEST if fault else ""),
         message=status.message or fault,
-        start_time=status.start_time,
-        completion_time=status.completion_time,
+        start_time=_reckonable(status.start_time),
+        completion_time=_reckonable(status.completion_time),
         exit_code=status.exit_code,
-        next_attempt_time=status.next_attempt_time,
+        next_attempt_time=_reckonable(status.next_attempt_time),
         window=Window(count=window.count, first=window.first, last=window.last) if window else None,
         blocked_by=status.blocked_by,
         queued=annotations.get(meta.QUEUED_ANNOTATION) == "true",
         unfired=annotations.get(meta.UNFIRED_ANNOTATION) == "true" and status.start_time is None,
-        waiting_since=status.waiting_since,
+        waiting_since=_reckonable(status.waiting_since),
         redriven_by=status.redriven_by,
     )
+
+
+def _check_bounds(spec: ScheduleRunSpec, *, phase: Phase) -> None:
+    """Refuse a spec that the API server admits, and that no operator writes: what follows it could not be written.
+
+    Raises:
+        Unreadable: says which field is out of bounds.
+    """
+    attempts = ATTEMPTS_LIMIT - (phase is Phase.AWAITING_RETRY)  # another one is to follow
+    if spec.attempt > attempts:
+        raise Unreadable(f"spec.attempt: must be at most {attempts}, not {spec.attempt}")
+    if spec.scheduled_time is not None and spec.scheduled_time > LATEST and not spec.manual:
+        raise Unreadable(
+            f"spec.scheduledTime: must be before the year {LATEST:%Y}, not {spec.scheduled_time}"
+        )
+
+
+def _reckonable(instant: datetime | None) -> datetime | None:
+    """Return an instant of a status; one to which nothing can be added was written by somebody else, and is none."""
+    return instant if instant is not None and instant <= LATEST else None
 
 
 def _own_name(name: str, annotations: Mapping[str, str]) -> str:

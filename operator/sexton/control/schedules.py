@@ -232,7 +232,8 @@ def edits_of(metadata: Object, *, clock: Clock) -> Edits:
     """
     fields: dict[str, datetime] = {}
     for entry in metadata.get("managedFields") or ():
-        owned = (entry.get("fieldsV1") or {}).get("f:spec") or {}
+        fields_v1 = entry.get("fieldsV1")
+        owned = fields_v1.get("f:spec") if isinstance(fields_v1, dict) else None
         if not owned or entry.get("subresource") or (time := _time_of(entry)) is None:
             continue
         written = clock.from_server(time)
@@ -249,10 +250,10 @@ def _time_of(entry: Object) -> datetime | None:
         return None
 
 
-def _owns(owned: Object, path: str) -> bool:
+def _owns(owned: object, path: str) -> bool:
     """Tell whether a set of fields has the one of this path, or a whole that it is in."""
     for key in path.split("."):
-        if f"f:{key}" not in owned:
+        if not isinstance(owned, dict) or f"f:{key}" not in owned:
             return False
         owned = owned[f"f:{key}"]
         if not owned:

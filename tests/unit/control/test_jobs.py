@@ -338,6 +338,84 @@ def test_what_is_not_ours(name: str) -> None:
     assert owner_of(job) is None
 
 
+@pytest.mark.parametrize(
+    "written",
+    ["0", "-1", "+1", "01", " 1", "1_0", "101", "9" * 5000, "\N{ARABIC-INDIC DIGIT ONE}", "1.0", ""],
+)
+def test_an_attempt_that_no_run_can_have_is_unreadable(written: str) -> None:
+    """The record of it could never be stored, and Python alone reads some of these as numbers, or fails to."""
+    job = job_object()
+    job["metadata"]["annotations"][meta.ATTEMPT_ANNOTATION] = written
+    with pytest.raises(Unreadable, match="from 1 to 100, not") as caught:
+        read_job(job, clock=StillClock())
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize(
+    ("attempt", "manual", "written", "expected"),
+    [
+        ("1", "false", "Retry", Trigger.SCHEDULE),
+        ("1", "false", "Manual", Trigger.SCHEDULE),
+        ("1", "false", "Backfill", Trigger.BACKFILL),
+        ("1", "true", "Schedule", Trigger.MANUAL),
+        ("2", "false", "Schedule", Trigger.RETRY),
+        ("2", "true", "Manual", Trigger.RETRY),
+    ],
+)
+def test_a_trigger_goes_with_the_rest(attempt: str, manual: str, written: str, expected: Trigger) -> None:
+    """The API server has no record that says otherwise, so that nothing more of the Schedule would start."""
+    job = job_object()
+    job["metadata"]["annotations"] |= {
+        meta.ATTEMPT_ANNOTATION: attempt,
+        meta.MANUAL_ANNOTATION: manual,
+        meta.TRIGGER_ANNOTATION: written,
+    }
+    assert read_job(job, clock=StillClock()).origin.trigger is expected
+
+
+def test_a_job_for_a_time_that_nothing_can_be_added_to_is_unreadable() -> None:
+    """Its deadline would be past the end of the calendar. A run that somebody asked for has none."""
+    job = job_object()
+    job["metadata"]["annotations"][meta.SCHEDULED_TIME_ANNOTATION] = "9999-12-31T23:59:59Z"
+    with pytest.raises(Unreadable, match="after 9900"):
+        read_job(job, clock=StillClock())
+    job["metadata"]["annotations"][meta.MANUAL_ANNOTATION] = "true"
+    assert read_job(job, clock=StillClock()).origin.scheduled_time.year == 9999
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "..", "A b", "a" * 254])
+def test_what_no_object_can_be_called_names_no_record_and_no_dead_letter(name: str) -> None:
+    job = job_object()
+    job["metadata"]["annotations"] |= {meta.RUN_NAME_ANNOTATION: name, meta.REDRIVE_OF_ANNOTATION: name}
+    view = read_job(job, clock=StillClock())
+    assert (view.run, view.origin.redrive_of) == (NAME_OF_IT, None)
+
+
+TIMES_OF_ENDS = {
+    "as it is written": ("2026-03-02T10:04:00Z", "10:04"),
+    "on a clock that is a little ahead": ("2026-03-02T10:06:00Z", "10:06"),
+    "before it was made": ("0001-01-01T00:00:00Z", "10:00"),
+    "a year that no calendar has": ("10000-01-01T00:00:00Z", "10:05"),
+    "a year to which nothing can be added": ("9999-12-31T23:59:59Z", "10:05"),
+    "an offset that is none": ("2026-03-02T10:04:00+24:00", "10:05"),
+    "no time": (None, "10:05"),
+}
+
+
+@pytest.mark.parametrize("succeeded", [True, False])
+@pytest.mark.parametrize("name", TIMES_OF_ENDS)
+def test_when_a_job_ended(name: str, succeeded: bool) -> None:
+    """Whoever may write the status of Jobs may write any time; that it has ended counts all the same."""
+    written, expected = TIMES_OF_ENDS[name]
+    job = job_object("10:00", ended="10:04", succeeded=succeeded)
+    job["status"]["conditions"][0]["lastTransitionTime"] = written
+    if succeeded:
+        job["status"]["completionTime"] = written
+    view = read_job(job, clock=StillClock("10:05"))
+    assert view.end is not None
+    assert (view.end.succeeded, view.end.at) == (succeeded, at(expected))
+
+
 def test_notes_that_are_longer_than_ours_are_not_kept() -> None:
     """Whoever may create Jobs may write 256 KiB into the annotations of each; what is kept of it must be small."""
     job = job_object("10:00", ended="10:01")

@@ -277,6 +277,40 @@ def test_a_window_is_scheduled_and_a_manual_run_is_not() -> None:
     assert not run("10:00", manual=True).scheduled
 
 
+@pytest.mark.parametrize(
+    ("attempt", "phase", "readable"),
+    [
+        (100, "Running", True),
+        (101, "Running", False),
+        (99, "AwaitingRetry", True),
+        (100, "AwaitingRetry", False),
+    ],
+)
+def test_a_record_of_an_attempt_that_no_run_can_have_is_unreadable(
+    attempt: int, phase: str, readable: bool
+) -> None:
+    """The record of the attempt that is to follow it could never be stored."""
+    record = run_object("10:00", phase=phase)
+    record["spec"] |= {"attempt": attempt, "trigger": "Retry"}
+    if readable:
+        assert read_run(record, clock=StillClock()).origin.attempt == attempt
+    else:
+        with pytest.raises(Unreadable, match=r"^spec\.attempt: must be at most"):
+            read_run(record, clock=StillClock())
+
+
+def test_a_time_on_a_record_that_nothing_can_be_added_to_is_none() -> None:
+    """A deadline or a delay after it would be past the end of the calendar, and stop the Schedule."""
+    record = run_object("10:00", phase="AwaitingRetry")
+    for field in ("completionTime", "nextAttemptTime", "waitingSince", "startTime"):
+        record["status"][field] = "9999-12-31T23:59:59Z"
+    run = read_run(record, clock=StillClock())
+    assert (run.completion_time, run.next_attempt_time, run.waiting_since, run.start_time) == (None,) * 4
+    record["spec"]["scheduledTime"] = "9999-12-31T23:59:59Z"
+    with pytest.raises(Unreadable, match=r"^spec\.scheduledTime: must be before the year 9900"):
+        read_run(record, clock=StillClock())
+
+
 def test_notes_on_a_record_that_are_longer_than_ours_are_not_kept() -> None:
     record = run_object("10:00")
     record["metadata"]["annotations"] |= {
