@@ -8,6 +8,9 @@ import pytest
 
 from cluster.fast_clock import FastClock
 from cluster.operators import OperatorFactory, Setup
+from cluster.rest import Rest
+from cluster.tenants.people import People
+from cluster.tenants.town import Towns
 from cluster.world import SPEED, World
 from cluster_tools.access import ClusterAccess
 from cluster_tools.cluster import Cluster, ClusterOptions
@@ -82,3 +85,19 @@ def world(sexton_cluster: ClusterAccess, namespace: str, operators: OperatorFact
         setup=Setup(clock=clock),
         log=tmp_path / "operator.log",
     )
+
+
+@pytest.fixture(scope="session")
+def towns(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Towns]:
+    """Yield a maker of towns: namespaces of tenants who don't trust one another.
+
+    They have a cluster of their own, with simulated nodes: an operator that looks after all namespaces finds nothing
+    there that another test has left, and no other test is disturbed by what is stored there.
+    """
+    options = ClusterOptions(node="kwok", controller_manager_flags=("--concurrent-job-syncs=50",))
+    with Cluster.start(options) as cluster:
+        install_definitions(cluster)
+        folder = tmp_path_factory.mktemp("towns")
+        people = People.of(cluster, folder)
+        yield Towns(cluster=cluster, rest=Rest(cluster.kubeconfig), people=people, folder=folder)
+        cluster.keep_logs = request.session.testsfailed > 0

@@ -1,4 +1,4 @@
-"""A world that is looked at without kubectl, and whose operator goes through a proxy."""
+"""Worlds that are looked at without kubectl; the operator of one of them goes through a proxy."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -17,11 +17,10 @@ LAST_ZONE = "Etc/UTC"
 
 
 @dataclass(slots=True, kw_only=True)
-class DirectWorld(World):
+class RestWorld(World):
     """A world of which many may go on at once."""
 
     rest: Rest
-    proxy: Proxy
 
     def apply(self, name: str, expression: str = "* * * * *", **spec: Any) -> str:
         """Create a Schedule and return its name."""
@@ -97,6 +96,13 @@ class DirectWorld(World):
         runs, jobs = self.runs(name), self.jobs(name)
         busy = any(run.get("status", {}).get("phase", "") in OPEN for run in runs) or any(map(is_live, jobs))
         return None if busy else found
+
+
+@dataclass(slots=True, kw_only=True)
+class DirectWorld(RestWorld):
+    """A world whose operator goes through a proxy."""
+
+    proxy: Proxy
 
 
 def new_namespace(rest: Rest, name: str) -> str:

@@ -66,6 +66,10 @@ class FastClock:
         """Return the real instant at which this clock shows another, if nobody steps it."""
         return self.origin + (instant - self.begins) / self.speed
 
+    def at(self, real: datetime) -> datetime:
+        """Return the instant that this clock showed, or will show, at a real one."""
+        return self._mapped(real)
+
     def _steps(self) -> "Steps":
         if self.steps is None or not (text := self.steps.read_text()):
             return Steps()

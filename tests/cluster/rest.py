@@ -91,6 +91,14 @@ class Rest:
         """Create an object."""
         return self._request("POST", _path(plural, namespace), body)
 
+    def create_from_text(self, plural: str, namespace: str, text: str) -> None:
+        """Create an object from JSON text, which may be nested more deeply than Python writes or reads."""
+        self._sent("POST", _path(plural, namespace), text.encode())
+
+    def replace(self, plural: str, namespace: str, name: str, body: Object) -> Object:
+        """Put another object in the place of one."""
+        return self._request("PUT", _path(plural, namespace, name), body)
+
     def patch(self, plural: str, namespace: str, name: str, body: Object, subresource: str = "") -> Object:
         """Merge-patch an object."""
         return self._request("PATCH", _path(plural, namespace, name, subresource), body)
@@ -137,12 +145,17 @@ class Rest:
         return self._answered(method, path, body)
 
     def _answered(self, method: str, path: str, body: Object | None) -> Object:
+        found: Object = json.loads(
+            self._sent(method, path, json.dumps(body).encode() if body is not None else None)
+        )
+        return found
+
+    def _sent(self, method: str, path: str, data: bytes | None) -> bytes:
         headers = {
             "Authorization": f"Bearer {self._token}",
             "Content-Type": MERGE_PATCH if method == "PATCH" else "application/json",
             "User-Agent": "test",
         }
-        data = json.dumps(body).encode() if body is not None else None
         for last in (False, True):
             connection = self._connection()
             try:
@@ -157,8 +170,7 @@ class Rest:
                 continue
             if answer.status >= FAULT:
                 raise RequestRefused(answer.status, content.decode(errors="replace")[:500])
-            found: Object = json.loads(content)
-            return found
+            return content
         raise AssertionError("unreachable")
 
     def _connection(self) -> http.client.HTTPSConnection:

@@ -1,0 +1,1 @@
+"""Tenants who do not trust one another: people with the roles of the chart, what they forge, and who is attacked."""

@@ -1,0 +1,172 @@
+"""Nothing that any user can store ends the operator, deafens it, stops another Schedule, or keeps it busy for ever.
+
+Each poison is given twice in a namespace of its own: before the operator starts, which looks after all namespaces, and
+while it runs. In each of these namespaces, and in another one, there is a Schedule that fires every minute.
+
+The poison that is there first is stored under definitions that check less than ours: objects outlive an upgrade.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from copy import deepcopy
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+import pytest
+import yaml
+
+from cluster.conftest import CRDS, install_definitions
+from cluster.ledger import every_minutes, moment
+from cluster.tenants.poisons import OF_A, POISONS, Poisoner
+from cluster.tenants.requests_log import Request
+from cluster.tenants.town import Town, Towns
+from cluster.tenants.victims import ON_TIME, Victim
+from cluster_tools.access import ClusterAccess
+
+pytestmark = [pytest.mark.simulated_node, pytest.mark.busy]
+
+MINUTES_WITH_POISON = 4
+SENSIBLE = frozenset({"/version"})
+"""Paths that are asked for and belong to no namespace."""
+AT_MOST_IN_THE_END = 3
+"""How often an object that does not change may be asked for in the second half of a play: less often each time."""
+
+Object = dict[str, Any]
+
+
+@contextmanager
+def lenient_definitions(cluster: ClusterAccess) -> Iterator[None]:
+    """Have definitions of ScheduleRun for a while that check no texts."""
+    (definition,) = [
+        each
+        for path in CRDS.glob("*.yaml")
+        for each in yaml.safe_load_all(path.read_text())
+        if each and each["spec"]["names"]["kind"] == "ScheduleRun"
+    ]
+    definition = _without_checks(deepcopy(definition))
+    cluster.kubectl(
+        "apply", "--server-side", "--force-conflicts", "--filename", "-", stdin=yaml.safe_dump(definition)
+    )
+    try:
+        yield
+    finally:
+        install_definitions(cluster)
+
+
+def _without_checks(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_without_checks(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    checks = ("pattern", "x-kubernetes-validations")
+    return {key: _without_checks(value) for key, value in schema.items() if key not in checks}
+
+
+@dataclass(slots=True, kw_only=True)
+class Outcomes:
+    """What is wrong afterwards."""
+
+    operator: list[str] = field(default_factory=list)
+    """With the operator, and with the Schedule of somebody who has nothing to do with it."""
+    beside: dict[str, list[str]] = field(default_factory=dict)
+    """With the Schedule in the namespace of each poison, or with what the operator does about that."""
+
+
+@pytest.fixture(scope="module")
+def outcomes(request: pytest.FixtureRequest, towns: Towns) -> Iterator[Outcomes]:
+    """Yield what is wrong after the poisons that were chosen."""
+    chosen = sorted(
+        {
+            cast("str", item.callspec.params["poison"])
+            for item in request.session.items
+            if item.path == request.path and isinstance(item, pytest.Function) and hasattr(item, "callspec")
+        }
+    )
+    with ExitStack() as stack:
+        town = stack.enter_context(towns.town("poison"))
+        poisoners: dict[str, Poisoner] = {}
+        for name in chosen:
+            namespace = stack.enter_context(towns.namespace(f"poison-{name.replace('_', '-')}"))
+            uid = Victim.apply(town.seen_from(namespace), OF_A).uid
+            poisoners[name] = Poisoner(town.people, town.cluster.job_image, namespace, uid)
+        with lenient_definitions(town.cluster):
+            for name, poisoner in poisoners.items():
+                POISONS[name](poisoner)
+        yield _played(town, poisoners)
+
+
+def _played(town: Town, poisoners: dict[str, Poisoner]) -> Outcomes:
+    """Start the operator on what is there already, give it more of it, and return what is wrong afterwards."""
+    begun, found = datetime.now(UTC), Outcomes()
+    town.start(everywhere=True)
+    ours = town.victim()
+    floor = moment(town.status(ours.name)["floorTime"])
+    theirs = {
+        name: Victim(world=town.seen_from(each.namespace), name=OF_A, uid=each.uid)
+        for name, each in poisoners.items()
+    }
+    watched_from = town.clock.now()
+    for name, poisoner in poisoners.items():
+        poisoner.round += 1
+        POISONS[name](poisoner)
+    until = town.clock.now() + MINUTES_WITH_POISON * timedelta(minutes=1)
+    while town.clock.now() < until:
+        town.until_now_is(town.clock.now() + timedelta(minutes=1))
+        if not town.alive or town.ready() != 200:
+            found.operator.append(f"the operator is not ready: {town.last_words()}")
+    found.operator += town.faults_of(ours, floor)
+    log = town.log.read_text()
+    if "Traceback" in log:
+        found.operator.append(f"{log.count('Traceback')} faults were logged that nobody has foreseen")
+    requests = town.requests(*(each.namespace for each in poisoners.values()))
+    last_half = begun + (datetime.now(UTC) - begun) / 2
+    for name, poisoner in poisoners.items():
+        of_it = [each for each in requests if each.namespace == poisoner.namespace]
+        faults = _late(theirs[name], of_it, since=watched_from, until=until)
+        faults += _asked_too_often(of_it, since=last_half)
+        if not poisoner.stored:
+            faults.append("nothing of it was stored: this is no test")
+        found.beside[name] = faults
+    elsewhere = Counter(each.object for each in requests if not each.namespace)
+    found.operator += [
+        f"{path} was asked for {count} times" for path, count in elsewhere.items() if path not in SENSIBLE
+    ]
+    return found
+
+
+def _late(theirs: Victim, requests: list[Request], *, since: datetime, until: datetime) -> list[str]:
+    """Return which times of a Schedule never ran, or not on time. Others have forged its records: no more is asked."""
+    begun = theirs.begun(requests)
+    due = every_minutes(1, after=since, until=until - ON_TIME)
+    faults = [f"{each:%H:%M} never ran" for each in due if each not in begun]
+    return faults + [
+        f"{each:%H:%M} was late" for each in due if each in begun and begun[each] - each >= ON_TIME
+    ]
+
+
+def _asked_too_often(requests: list[Request], *, since: datetime) -> list[str]:
+    """Return what was asked for again and again, of objects that don't change: those that have no minutes to run."""
+    asked = Counter(
+        each.object
+        for each in requests
+        if each.at >= since
+        and each.verb == "get"
+        and each.name != OF_A
+        and not each.name.startswith(f"{OF_A}-")
+    )
+    return [
+        f"{path} was asked for {count} times" for path, count in asked.items() if count > AT_MOST_IN_THE_END
+    ]
+
+
+@pytest.mark.parametrize("poison", POISONS)
+def test_no_object_of_a_user_stops_its_neighbours_or_keeps_the_operator_busy(
+    outcomes: Outcomes, poison: str
+) -> None:
+    assert not outcomes.beside[poison]
+
+
+def test_no_object_of_a_user_ends_or_deafens_the_operator(outcomes: Outcomes) -> None:
+    assert not outcomes.operator
