@@ -28,6 +28,7 @@ from cluster_tools.access import ClusterAccess
 pytestmark = [pytest.mark.simulated_node, pytest.mark.busy]
 
 MINUTES_WITH_POISON = 4
+OK = 200
 SENSIBLE = frozenset({"/version"})
 """Paths that are asked for and belong to no namespace."""
 AT_MOST_IN_THE_END = 3
@@ -147,14 +148,11 @@ def _late(theirs: Victim, requests: list[Request], *, since: datetime, until: da
 
 
 def _asked_too_often(requests: list[Request], *, since: datetime) -> list[str]:
-    """Return what was asked for again and again, of objects that don't change: those that have no minutes to run."""
+    """Return what was asked for again and again: what is not there, and records, which nobody has changed."""
     asked = Counter(
         each.object
         for each in requests
-        if each.at >= since
-        and each.verb == "get"
-        and each.name != OF_A
-        and not each.name.startswith(f"{OF_A}-")
+        if each.at >= since and each.verb == "get" and (each.code != OK or each.resource == "scheduleruns")
     )
     return [
         f"{path} was asked for {count} times" for path, count in asked.items() if count > AT_MOST_IN_THE_END

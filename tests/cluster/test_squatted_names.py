@@ -113,7 +113,8 @@ FORGERIES = (
         owned=True,
     ),
 )
-"""What looks like the operator's own: it may be believed, but it holds up nothing else."""
+"""What looks like the operator's own: it may be believed of its time and of those just before, but what comes then
+runs."""
 
 Outcomes = dict[str, list[str]]
 
@@ -148,7 +149,7 @@ def _played(town: Town, squats: list[Squat]) -> Outcomes:
     for squat, victim in victims.items():
         started = victim.begun(requests)
         due = [each for each in victim.coming(30, after=begun - town.clock.now()) if each <= last]
-        wanted = due if squat in SQUATS else [each for each in due if each not in taken]
+        wanted = due if squat in SQUATS else [each for each in due if each > taken[-1]]
         faults = [f"{each:%H:%M} never ran" for each in wanted if each not in started]
         faults += [
             f"{each:%H:%M} ran {(started[each] - each).total_seconds():.0f} s late"

@@ -55,7 +55,11 @@ class Town(RestWorld):
 
     def until_ready(self, seconds: float = PATIENCE_SECONDS) -> None:
         """Wait until the operator says that it is ready."""
-        wait_for("the operator to be ready", lambda: self.ready() == 200, seconds, self.last_words)
+        wait_for("the operator to be ready", self._is_ready, seconds, self.last_words)
+
+    def _is_ready(self) -> bool:
+        assert self.alive, f"the operator has ended: {self.last_words()}"
+        return self.ready() == 200
 
     def ready(self) -> int:
         """Return the status by which the operator says whether it is ready; 0 if it says nothing."""
