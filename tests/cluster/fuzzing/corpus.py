@@ -9,6 +9,7 @@ from typing import Any
 from cluster.manifests import schedule
 from cluster.tenants import forging
 from cluster.tenants.forging import Claim, record, request, written
+from cluster.tenants.values import DEEP, NAMES, TIMES
 from sexton.deciding.naming import run_name
 
 Object = dict[str, Any]
@@ -51,14 +52,16 @@ class Corpus:
         """Return a ScheduleRun: a request, or a record."""
         target = rng.choice(self.targets)
         if rng.random() < 0.3:
-            spec: Object = {"redriveOf": self._name(rng, target)} if rng.random() < 0.3 else {}
-            return request(target.name, self._name(rng, target), **spec)
+            redrives = rng.choice((None, None, self._name(rng, target), rng.choice(NAMES)))
+            wanted = target.name if rng.random() < 0.7 else rng.choice(NAMES)
+            spec: Object = {} if redrives is None else {"redriveOf": redrives}
+            return request(wanted, self._name(rng, target), **spec)
         instant = self._instant(rng)
         phase = rng.choice(PHASES)
         status: Object = {"phase": phase, "reason": rng.choice(REASONS), "message": "forged"}
         for key in ("startTime", "completionTime", "waitingSince", "nextAttemptTime"):
             if rng.random() < 0.5:
-                status[key] = written(self._instant(rng))
+                status[key] = written(self._instant(rng)) if rng.random() < 0.8 else rng.choice(TIMES)
         if phase in ("Skipped", "Missed") and rng.random() < 0.8:
             first, count = instant, rng.choice((1, 2, 5, 1000))
             last = first + (count - 1) * timedelta(minutes=1)
@@ -77,9 +80,10 @@ class Corpus:
             "suspend": rng.random() < 0.2,
         }
         name = f"s-{rng.randrange(40)}"
-        return schedule(
-            name, expression, namespace=self.namespace, image=self.image, job={"suspend": True}, **spec
-        )
+        job: Object = {"suspend": True}
+        if rng.random() < 0.06:
+            job["odd"] = DEEP
+        return schedule(name, expression, namespace=self.namespace, image=self.image, job=job, **spec)
 
     def job(self, rng: Random) -> Object:
         """Return a Job that says it is a run."""
