@@ -6,6 +6,7 @@ while it runs. In each of these namespaces, and in another one, there is a Sched
 The poison that is there first is stored under definitions that check less than ours: objects outlive an upgrade.
 """
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -19,14 +20,20 @@ import yaml
 
 from cluster.conftest import CRDS, install_definitions
 from cluster.ledger import every_minutes, moment
+from cluster.operators import Setup
 from cluster.tenants.poisons import OF_A, POISONS, Poisoner
 from cluster.tenants.requests_log import Request
 from cluster.tenants.town import Town, Towns
 from cluster.tenants.victims import ON_TIME, Victim
 from cluster_tools.access import ClusterAccess
+from cluster_tools.errors import CommandError
+from cluster_tools.waiting import wait_for
 
 pytestmark = [pytest.mark.simulated_node, pytest.mark.busy]
 
+DEFINITIONS_SECONDS = 30.0
+RELIST_SECONDS = 10.0
+"""How often all is listed anew: what was read at the start is read again in the course of a play."""
 MINUTES_WITH_POISON = 4
 OK = 200
 SENSIBLE = frozenset({"/version"})
@@ -46,14 +53,31 @@ def lenient_definitions(cluster: ClusterAccess) -> Iterator[None]:
         for each in yaml.safe_load_all(path.read_text())
         if each and each["spec"]["names"]["kind"] == "ScheduleRun"
     ]
-    definition = _without_checks(deepcopy(definition))
-    cluster.kubectl(
-        "apply", "--server-side", "--force-conflicts", "--filename", "-", stdin=yaml.safe_dump(definition)
-    )
+    lenient = yaml.safe_dump(_without_checks(deepcopy(definition)))
+    cluster.kubectl("apply", "--server-side", "--force-conflicts", "--filename", "-", stdin=lenient)
+    wait_for("the definitions to check nothing", lambda: not _checks(cluster), DEFINITIONS_SECONDS)
     try:
         yield
     finally:
         install_definitions(cluster)
+        wait_for("the definitions to check what is theirs", lambda: _checks(cluster), DEFINITIONS_SECONDS)
+
+
+def _checks(cluster: ClusterAccess) -> bool:
+    """Tell whether the definitions in force refuse what contradicts itself; a new one takes a moment to be in force."""
+    body = {
+        "apiVersion": "sexton.dev/v1",
+        "kind": "ScheduleRun",
+        "metadata": {"name": "second-attempt-of-a-manual-run"},
+        "spec": {"scheduleName": "nobody", "attempt": 2},
+    }
+    try:
+        cluster.kubectl("create", "--dry-run=server", "--filename", "-", stdin=json.dumps(body))
+    except CommandError as failed:
+        if "must be 1 unless" not in failed.stderr:
+            raise
+        return True
+    return False
 
 
 def _without_checks(schema: Any) -> Any:
@@ -86,7 +110,7 @@ def outcomes(request: pytest.FixtureRequest, towns: Towns) -> Iterator[Outcomes]
         }
     )
     with ExitStack() as stack:
-        town = stack.enter_context(towns.town("poison"))
+        town = stack.enter_context(towns.town("poison", setup=Setup(relist_seconds=RELIST_SECONDS)))
         poisoners: dict[str, Poisoner] = {}
         for name in chosen:
             namespace = stack.enter_context(towns.namespace(f"poison-{name.replace('_', '-')}"))

@@ -144,9 +144,16 @@ def _asked_too_often(requests: list[Request], town: Town, *, since: datetime) ->
 
 
 def _unforeseen(log: str) -> list[str]:
-    """Return the faults of the code that the log has, each once."""
-    last_lines = re.findall(r"^(?:\w+\.)*(\w+(?:Error|Exception|Progress|Unreadable).*)$", log, re.MULTILINE)
-    return [f"{count} times in the log: {line[:300]}" for line, count in Counter(last_lines).most_common(8)]
+    """Return the faults of the code that the log has: each once, with the last place of ours that it came through."""
+    faults: Counter[str] = Counter()
+    for traceback in log.split("Traceback (most recent call last):\n")[1:]:
+        frames = re.findall(r'File "[^"]*/sexton/(\S+)", line (\d+)', traceback)
+        errors = re.findall(
+            r"^([\w.]*\w+: .*|[\w.]*(?:Error|Exception|NoProgress))$", traceback, re.MULTILINE
+        )
+        where = ":".join(frames[-1]) if frames else "no place of ours"
+        faults[f"{errors[0][:300] if errors else traceback[-300:]} at {where}"] += 1
+    return [f"{count} times in the log: {fault}" for fault, count in faults.most_common(8)]
 
 
 def _suspects(log: str, journals: list[Path]) -> list[str]:
