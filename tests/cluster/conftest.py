@@ -1,8 +1,10 @@
 """What tests on a cluster share: the definitions installed once, and operators that end with their test."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from datetime import UTC, datetime
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -10,6 +12,7 @@ from cluster.fast_clock import FastClock
 from cluster.operators import OperatorFactory, Setup
 from cluster.rest import Rest
 from cluster.tenants.people import People
+from cluster.tenants.side_by_side import Outcomes, going_on
 from cluster.tenants.town import Towns
 from cluster.world import SPEED, World
 from cluster_tools.access import ClusterAccess
@@ -101,3 +104,20 @@ def towns(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
         people = People.of(cluster, folder)
         yield Towns(cluster=cluster, rest=Rest(cluster.kubeconfig), people=people, folder=folder)
         cluster.keep_logs = request.session.testsfailed > 0
+
+
+@pytest.fixture(scope="session")
+def plays_of_tenants(
+    request: pytest.FixtureRequest, towns: Towns
+) -> Iterator[dict[ModuleType, Future[Outcomes]]]:
+    """Yield what comes of the plays of several modules, which go on side by side."""
+    with going_on(request.session, towns, "attack") as plays:
+        yield plays
+
+
+@pytest.fixture(scope="module")
+def outcomes(
+    request: pytest.FixtureRequest, plays_of_tenants: dict[ModuleType, Future[Outcomes]]
+) -> Outcomes:
+    """Return what is wrong after the play of this module, by the attack."""
+    return plays_of_tenants[request.module].result()

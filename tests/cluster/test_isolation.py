@@ -5,17 +5,18 @@ somebody with the chart's roles in a: all that it takes is the Schedule's name a
 at the same time; then the account of each Schedule is taken.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from cluster.ledger import moment
 from cluster.tenants.forging import Claim, copied, job, record, request, written
 from cluster.tenants.requests_log import Request
+from cluster.tenants.side_by_side import Outcomes
 from cluster.tenants.town import Town, Towns
 from cluster.tenants.victims import Victim
 from sexton.deciding.naming import run_name
@@ -27,7 +28,7 @@ LONG_AGO = "2020-01-01T00:00:00Z"
 SUSPENDED: Mapping[str, Any] = {"suspend": True}
 HELD: Mapping[str, Any] = {"concurrencyPolicy": "Forbid", "job": {"suspend": True}}
 """The first run of it lives for as long as the test lasts."""
-MINUTES_UNDER_ATTACK = 5
+MINUTES_UNDER_ATTACK = 4
 
 Strike = Callable[[Town, Victim], None]
 
@@ -262,20 +263,13 @@ ATTACKS = (
     ),
 )
 
-Outcomes = dict[str, list[str]]
 THE_OPERATOR = "the operator"
 
 
-@pytest.fixture(scope="module")
-def outcomes(request: pytest.FixtureRequest, towns: Towns) -> Iterator[Outcomes]:
-    """Yield what is wrong after all attacks that were chosen, by the attack."""
-    chosen = {
-        cast("Attack", item.callspec.params["attack"])
-        for item in request.session.items
-        if item.path == request.path and isinstance(item, pytest.Function) and hasattr(item, "callspec")
-    }
+def played(towns: Towns, attacks: list[Attack]) -> Outcomes:
+    """Return what is wrong after all these attacks, by the attack."""
     with towns.town("isolation") as town:
-        yield _played(town, sorted(chosen, key=str))
+        return _played(town, sorted(attacks, key=str))
 
 
 def _played(town: Town, attacks: list[Attack]) -> Outcomes:

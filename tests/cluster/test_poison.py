@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import yaml
@@ -23,6 +23,7 @@ from cluster.ledger import every_minutes, moment
 from cluster.operators import Setup
 from cluster.tenants.poisons import OF_A, POISONS, Poisoner
 from cluster.tenants.requests_log import Request
+from cluster.tenants.side_by_side import chosen
 from cluster.tenants.town import Town, Towns
 from cluster.tenants.victims import ON_TIME, Victim
 from cluster_tools.access import ClusterAccess
@@ -100,19 +101,13 @@ class Outcomes:
 
 
 @pytest.fixture(scope="module")
-def outcomes(request: pytest.FixtureRequest, towns: Towns) -> Iterator[Outcomes]:
+def poisoned(request: pytest.FixtureRequest, towns: Towns) -> Iterator[Outcomes]:
     """Yield what is wrong after the poisons that were chosen."""
-    chosen = sorted(
-        {
-            cast("str", item.callspec.params["poison"])
-            for item in request.session.items
-            if item.path == request.path and isinstance(item, pytest.Function) and hasattr(item, "callspec")
-        }
-    )
+    (names,) = chosen(request.session, "poison", request.module).values()
     with ExitStack() as stack:
         town = stack.enter_context(towns.town("poison", setup=Setup(relist_seconds=RELIST_SECONDS)))
         poisoners: dict[str, Poisoner] = {}
-        for name in chosen:
+        for name in sorted(names):
             namespace = stack.enter_context(towns.namespace(f"poison-{name.replace('_', '-')}"))
             uid = Victim.apply(town.seen_from(namespace), OF_A).uid
             poisoners[name] = Poisoner(town.people, town.cluster.job_image, namespace, uid)
@@ -185,10 +180,10 @@ def _asked_too_often(requests: list[Request], *, since: datetime) -> list[str]:
 
 @pytest.mark.parametrize("poison", POISONS)
 def test_no_object_of_a_user_stops_its_neighbours_or_keeps_the_operator_busy(
-    outcomes: Outcomes, poison: str
+    poisoned: Outcomes, poison: str
 ) -> None:
-    assert not outcomes.beside[poison]
+    assert not poisoned.beside[poison]
 
 
-def test_no_object_of_a_user_ends_or_deafens_the_operator(outcomes: Outcomes) -> None:
-    assert not outcomes.operator
+def test_no_object_of_a_user_ends_or_deafens_the_operator(poisoned: Outcomes) -> None:
+    assert not poisoned.operator
