@@ -5,22 +5,17 @@ start it again. A selector watch says DELETED also of what no longer matches it,
 write, so whatever seems to be gone is read once more before it is believed.
 """
 
-import asyncio
-import logging
 from typing import Any
 
 from sexton.api import meta
 from sexton.api.run import Phase
 from sexton.control.cache import Cache
+from sexton.control.confirming import Confirmer
 from sexton.control.records import request_identity
 from sexton.control.schedule_key import ScheduleKey, owner_of
-from sexton.control.set_aside import SetAside
 from sexton.kube.client import KubeClient
-from sexton.kube.errors import KubeError, NotFound
-from sexton.kube.resources import JOBS, RUNS, Resource
+from sexton.kube.resources import JOBS, RUNS
 from sexton.kube.watching import Identity
-
-log = logging.getLogger(__name__)
 
 Object = dict[str, Any]
 
@@ -28,50 +23,6 @@ OUR_JOBS = {"labelSelector": meta.SCHEDULE_LABEL}
 DONE = [phase for phase in Phase if phase.ended and phase is not Phase.DEAD_LETTERED]
 OPEN_RUNS = {"fieldSelector": ",".join(f"status.phase!={phase}" for phase in DONE)}
 """Dead letters too: they are counted, and somebody may delete them."""
-
-FIRST_RETRY_SECONDS = 1.0
-LAST_RETRY_SECONDS = 5.0
-
-
-class Confirmer:
-    """Reads what seems to be gone, until the API server has said whether it is."""
-
-    def __init__(self, client: KubeClient, resource: Resource, *, set_aside: SetAside) -> None:
-        self._client = client
-        self._resource = resource
-        self._set_aside = set_aside
-        self._asked: dict[Identity, asyncio.Task[None]] = {}
-
-    def confirm(self, identity: Identity, *, seen: Any, gone: Any) -> None:  # noqa: ANN401 - two callbacks
-        """Call ``seen`` with the object as it is, or ``gone`` once it is certain that it is not there."""
-        if identity not in self._asked:
-            task = asyncio.get_running_loop().create_task(self._confirm(identity, seen=seen, gone=gone))
-            self._asked[identity] = task
-            task.add_done_callback(lambda _: self._asked.pop(identity, None))
-
-    async def _confirm(self, identity: Identity, *, seen: Any, gone: Any) -> None:  # noqa: ANN401
-        obj = await self._live(*identity)
-        if obj is None:
-            gone()
-            return
-        try:
-            seen(obj)
-        except Exception as error:  # noqa: BLE001 - whatever somebody has written there
-            self._set_aside.put(self._resource, obj, error)
-
-    async def _live(self, namespace: str, name: str) -> Object | None:
-        """Return an object as it is, or None once it is certain that it is not there."""
-        pause = FIRST_RETRY_SECONDS
-        while True:
-            try:
-                return await self._client.get(self._resource, namespace, name)
-            except NotFound:
-                return None
-            except KubeError as error:
-                kind = self._resource.kind
-                log.warning("cannot tell whether %s %s/%s is gone: %s", kind, namespace, name, error)
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, LAST_RETRY_SECONDS)
 
 
 class JobsObserver:

@@ -8,7 +8,6 @@ import pytest
 from sexton.control.cache import Cache
 from sexton.control.observing import OPEN_RUNS, JobsObserver, RunsObserver
 from sexton.deciding import Settings, View
-from sexton.kube.errors import Outage
 from sexton.kube.resources import JOBS, RUNS
 from unit.control.api_server import ApiServer
 from unit.control.clocks import StillClock
@@ -84,25 +83,6 @@ async def test_an_answer_that_comes_after_the_deletion_brings_nothing_back() -> 
     observed.cache.run_seen(run_object(version=3, phase="DeadLettered"))
     assert observed.view.jobs == {}
     assert observed.view.runs == {}
-
-
-async def test_what_is_gone_is_asked_for_until_there_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    observed = Observed()
-    waits: list[float] = []
-    real_sleep = asyncio.sleep
-
-    async def sleep(seconds: float) -> None:
-        waits.append(seconds)
-        await real_sleep(0)
-
-    observed.jobs.seen(job_object())
-    observed.server.fails("get", JOBS, Outage("down"))
-    monkeypatch.setattr(asyncio, "sleep", sleep)
-    observed.jobs.vanished(job_object(version=2))
-    for _ in range(20):
-        await real_sleep(0)
-    assert waits == [1.0]
-    assert observed.view.jobs == {}
 
 
 async def test_what_seems_to_be_gone_and_cannot_be_read_is_set_aside(
