@@ -197,12 +197,21 @@ def test_a_job_whose_status_cannot_be_read_keeps_what_it_is_known_to_be_for() ->
     observed = Observed()
     observed.jobs.seen(job_object(version=3))
     origin = observed.view.jobs[NAME_OF_IT].origin
-    broken = job_object(version=4, ended="10:03")
-    broken["status"]["completionTime"] = NO_TIME
+    broken = job_object(version=4)
+    broken["status"] = {"conditions": "none that can be read"}
     observed.jobs.seen(broken)
     known = observed.view.jobs[NAME_OF_IT]
     assert (known.origin, known.end, known.resource_version) == (origin, None, 4)
     observed.jobs.seen(job_object(version=5, ended="10:03"))
+    assert observed.view.jobs[NAME_OF_IT].end is not None
+    assert len(observed.told.aside) == 0
+
+
+def test_a_job_that_ended_at_no_time_has_ended_all_the_same() -> None:
+    observed = Observed()
+    ended = job_object(version=3, ended="10:03")
+    ended["status"]["completionTime"] = NO_TIME
+    observed.jobs.seen(ended)
     assert observed.view.jobs[NAME_OF_IT].end is not None
     assert len(observed.told.aside) == 0
 
