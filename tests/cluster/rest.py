@@ -91,9 +91,9 @@ class Rest:
         """Create an object."""
         return self._request("POST", _path(plural, namespace), body)
 
-    def create_from_text(self, plural: str, namespace: str, text: str) -> None:
-        """Create an object from JSON text, which may be nested more deeply than Python writes or reads."""
-        self._sent("POST", _path(plural, namespace), text.encode())
+    def create_from_text(self, plural: str, namespace: str, text: str) -> str:
+        """Create an object from JSON text, which may be nested more deeply than Python writes or reads; return it."""
+        return self._sent("POST", _path(plural, namespace), text.encode()).decode()
 
     def replace(self, plural: str, namespace: str, name: str, body: Object) -> Object:
         """Put another object in the place of one."""

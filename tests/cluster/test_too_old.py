@@ -1,5 +1,6 @@
 """Watches that always end in 410, as under an API server that forgets at once: each is followed by a list of all."""
 
+import json
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -20,6 +21,15 @@ COLLECTIONS = ("/jobs", "/schedules", "/scheduleruns")
 LISTS_A_MINUTE = 120
 """Of all kinds together: with a pause of some seconds after the first few of each."""
 THE_FIRST_FEW = 20
+STATUS = {
+    "kind": "Status",
+    "apiVersion": "v1",
+    "status": "Failure",
+    "code": 410,
+    "reason": "Expired",
+    "message": "too old resource version",
+}
+TOO_OLD = json.dumps({"type": "ERROR", "object": STATUS}).encode() + b"\n"
 
 
 def test_watches_that_are_always_too_old_cost_no_list_without_a_pause(
@@ -36,8 +46,7 @@ def test_watches_that_are_always_too_old_cost_no_list_without_a_pause(
 
             def instead(method: str, path: str) -> web.Response | None:
                 if "watch=" in path:
-                    status = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}
-                    return web.json_response({"type": "ERROR", "object": status})
+                    return web.Response(body=TOO_OLD, content_type="application/json")
                 lists[0] += method == "GET" and urlsplit(path).path.endswith(COLLECTIONS)
                 return None
 

@@ -13,7 +13,7 @@ from cluster.fuzzing.corpus import Corpus
 from cluster.fuzzing.mutating import mutated
 from cluster.rest import RequestRefused, Rest
 from cluster.tenants.people import People
-from cluster.tenants.values import nested
+from cluster.tenants.values import flattened, nested
 
 Object = dict[str, Any]
 
@@ -60,6 +60,8 @@ class Writer:
             self.counts["refused" if refused.code < SERVER_FAULT else "faults of the API server"] += 1
         except (http.client.HTTPException, OSError, UnicodeError):
             self.counts["not sent"] += 1
+        except RecursionError:
+            self.counts["too deep for us to read"] += 1
         else:
             self.counts["written"] += 1
             self.counts[f"{act.__name__.strip('_')} {plural}"] += 1
@@ -76,16 +78,14 @@ class Writer:
 
     def _create(self, plural: str) -> str:
         body = self._new(plural)
-        text = nested(json.dumps(body), self.rng.choice(DEPTHS))
+        depth = self.rng.choice(DEPTHS)
+        text = nested(json.dumps(body), depth)
         person = self._person(plural)
-        # Of what it is thought to be named; a wrong name is one that is not found later.
-        name = body.get("metadata", {}).get("name") if isinstance(body.get("metadata"), dict) else None
-        person.create_from_text(plural, self.corpus.namespace, text)
-        if isinstance(name, str):
-            self._known[plural].append(name)
-            if plural == "schedules":
-                found = self.people.editor.get(plural, self.corpus.namespace, name)
-                self.uids |= {found["metadata"]["uid"]} if found else set()
+        created = person.create_from_text(plural, self.corpus.namespace, text)
+        metadata = json.loads(flattened(created, depth))["metadata"]
+        self._known[plural].append(metadata["name"])
+        if plural == "schedules":
+            self.uids.add(metadata["uid"])
         return f"create {plural} {text}"
 
     def _delete(self, plural: str) -> str:

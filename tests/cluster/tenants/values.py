@@ -94,6 +94,11 @@ def nested(text: str, depth: int) -> str:
     return text.replace(f'"{DEEP}"', '{"a":' * depth + "1" + "}" * depth)
 
 
+def flattened(text: str, depth: int) -> str:
+    """Return the JSON text of an object without what `nested` has put into it, so that Python can read it."""
+    return text.replace('{"a":' * depth + "1" + "}" * depth, f'"{DEEP}"')
+
+
 def padding(size: int) -> dict[str, Any]:
     """Return annotations of so many characters in all."""
     piece = 8000
