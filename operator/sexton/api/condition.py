@@ -1,12 +1,15 @@
 """A condition in Kubernetes' own shape (metav1.Condition), as kstatus, `kubectl wait` and Argo CD read it."""
 
+import re
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field
 
 from sexton.api.model import LongCount, Message, Model
 from sexton.api.times import Instant
+
+REASON_LIMIT: Final = 128
 
 
 class ConditionStatus(StrEnum):
@@ -25,7 +28,7 @@ class Condition(Model):
     status: ConditionStatus
     """True, False or Unknown."""
     reason: Annotated[
-        str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")
+        str, Field(min_length=1, max_length=REASON_LIMIT, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")
     ]
     """Why, in one word for programs."""
     message: Message = ""
@@ -43,3 +46,9 @@ Conditions = Annotated[
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
     ),
 ]
+
+
+def reason_word(text: str) -> str:
+    """Return a reason as a condition may have it, empty if nothing is left; other programs write what they like."""
+    word = re.sub(r"[^A-Za-z0-9_,:]+", "_", text)
+    return re.sub(r"^[^A-Za-z]+|[^A-Za-z0-9_]+$", "", word)[:REASON_LIMIT].rstrip(",:")

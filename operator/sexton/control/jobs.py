@@ -7,6 +7,7 @@ from sys import intern
 from typing import Any, TypeGuard
 
 from sexton.api import meta
+from sexton.api.condition import reason_word
 from sexton.api.faults import shown
 from sexton.api.job_template import JobTemplate
 from sexton.api.model import INT32_MAX, NAME_LIMIT, cut, is_object_name
@@ -19,8 +20,6 @@ from sexton.deciding.steps import StartJob
 from sexton.kube.clock import Clock
 
 Object = dict[str, Any]
-
-REASON_LIMIT = 128
 
 LONGEST_TTL = len(str(INT32_MAX))
 """Digits of the longest time to live."""
@@ -262,7 +261,7 @@ def _end(obj: Object, *, clock: Clock) -> JobEnd | None:
             return JobEnd(
                 succeeded=succeeded,
                 at=_time_of_end(written, created=obj["metadata"]["creationTimestamp"], clock=clock),
-                reason=intern(_word(condition.get("reason") or "")),
+                reason=intern(reason_word(condition.get("reason") or "")),
                 message=cut(condition.get("message") or "", limit=MESSAGE_LIMIT),
             )
     return None
@@ -277,13 +276,6 @@ def _time_of_end(written: str | None, *, created: str, clock: Clock) -> datetime
     if at > clock.now() + AHEAD:
         return clock.now()
     return max(at, clock.from_server(parse_instant(created)))
-
-
-def _word(reason: str) -> str:
-    """Return a reason as a condition of ours may have it; other Job controllers write what they like."""
-    return re.sub(r"^[^A-Za-z]+|[^A-Za-z0-9_]+$", "", re.sub(r"[^A-Za-z0-9_,:]+", "_", reason))[
-        :REASON_LIMIT
-    ].rstrip(",:")
 
 
 def _sharpened(written: str, *, clock: Clock) -> datetime:

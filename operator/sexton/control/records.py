@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from sexton.api import meta
 from sexton.api import run as api
-from sexton.api.condition import Condition, ConditionStatus
+from sexton.api.condition import Condition, ConditionStatus, reason_word
 from sexton.api.faults import schema_faults
 from sexton.api.run import Phase, ScheduleRunSpec, ScheduleRunStatus
 from sexton.api.schedule import ATTEMPTS_LIMIT
@@ -425,7 +425,8 @@ def _ended_conditions(phase: Phase, *, reason: str, message: str, at: datetime) 
         Condition(
             type="Complete" if phase is Phase.SUCCEEDED else "Failed",
             status=ConditionStatus.TRUE,
-            reason=reason or str(phase),
+            # A person may have written a reason into the record which no condition may have.
+            reason=reason_word(reason) or str(phase),
             message=message,
             last_transition_time=at,
         ),
