@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from sexton.api.model import is_object_name
 from sexton.api.run import Phase
 from sexton.api.schedule_status import ScheduleStatus
 from sexton.control.asked import Asked
@@ -43,6 +44,8 @@ class Cache:
         settings: Settings,
         wake: Wake,
         unclaimed: Callable[[Identity], None] = lambda _: None,
+        unanswerable: Callable[[Object], None] = lambda _: None,
+        room: Callable[[str], None] = lambda _: None,
         set_aside: SetAside | None = None,
         template_kept_bytes: int = TEMPLATE_KEPT_BYTES,
     ) -> None:
@@ -53,6 +56,8 @@ class Cache:
         """Told of the namespace and name of a Schedule that is not known, and for which there are requests."""
         self._template_kept_bytes = template_kept_bytes
         """How long a template may be to be kept, as compact JSON."""
+        self._unanswerable = unanswerable
+        """Told of a request that asks for what can't be, or that can't be read."""
         self._entries: dict[ScheduleKey, Entry] = {}
         self._jobs: dict[ScheduleKey, dict[str, JobView]] = {}
         self._runs: dict[ScheduleKey, dict[str, RunView]] = {}
@@ -60,7 +65,7 @@ class Cache:
         """UIDs of objects that a watch has shown for the last time, and their resourceVersions then."""
         self._departed: dict[ScheduleKey, set[str]] = {}
         """Jobs that are not there any more, and whose end has been seen but is not stored yet."""
-        self.asked = Asked()
+        self.asked = Asked(settings, monotonic=clock.monotonic, room=room)
         self.set_aside = set_aside if set_aside is not None else SetAside()
         """What can't be read."""
         self._keys: dict[Identity, ScheduleKey] = {}
@@ -100,7 +105,8 @@ class Cache:
             edits=schedule.edits,
             status=schedule.status,
             jobs=jobs,
-            runs={**runs, **asked} if asked else runs,
+            runs={**runs, **asked.requests} if asked.requests else runs,
+            surplus=asked.surplus,
             history=(entry.history or {}).values(),
             record_refused=entry.record_refused,
             doubtful=frozenset(entry.doubtful),
@@ -363,12 +369,19 @@ class Cache:
         return run
 
     def _request_seen(self, obj: Object) -> None:
+        schedule, name = request_identity(obj)
+        if self.set_aside.has(RUNS, obj["metadata"]):
+            return  # it can't be answered as it is
+        if not is_object_name(schedule[1]):
+            self._unanswerable(obj)
+            return
+        if self.asked.is_full(schedule, name):
+            return  # it is looked for when there is room
         try:
             run = read_run(obj, clock=self._clock)
-        except Exception as error:  # noqa: BLE001 - whatever somebody has written there, it stops nothing else
-            self.set_aside.put(RUNS, obj, error)
+        except Exception:  # noqa: BLE001 - whatever somebody has written there: it is told to whoever asked
+            self._unanswerable(obj)
             return
-        schedule, _ = request_identity(obj)
         if not self.asked.seen(schedule, run):
             return
         key = self._keys.get(schedule)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from sexton.control import old_requests
 from sexton.control.cache import Cache
 from sexton.control.events import EventPoster
 from sexton.control.executing import Executor
@@ -130,13 +131,15 @@ async def _operate(client: KubeClient, options: Options, *, clock: Clock, stop: 
         clock=clock, workers=options.workers, unhurried=max(1, options.workers // UNHURRIED_SHARE)
     )
     events = EventPoster(client, clock=clock)
-    requests = Requests(client, clock=clock)
+    requests = Requests(client, clock=clock, settings=options.settings)
     set_aside = SetAside(tell=lambda said, about: events.post(said, about=about))
     cache = Cache(
         clock=clock,
         settings=options.settings,
         wake=queue.wake,
         unclaimed=requests.unclaimed,
+        unanswerable=requests.unanswerable,
+        room=requests.look_for_more,
         set_aside=set_aside,
         template_kept_bytes=options.template_kept_bytes,
     )
@@ -178,10 +181,9 @@ async def _operate(client: KubeClient, options: Options, *, clock: Clock, stop: 
         "events": events.run(),
         "storm gate": gate.run(),
         "time": keep_time(client, cache=cache, queue=queue, clock=clock, progress=time),
-        "requests": requests.run(),
     }
     for place in places:
-        parts |= _parts_of(place, client, cache=cache, requests=requests, options=options)
+        parts |= _parts_of(place, client, cache=cache, clock=clock, options=options)
         parts[f"{FOLLOWING}{place}"] = _follow(
             place, client, cache=cache, queue=queue, stop=stop, found=found
         )
@@ -229,7 +231,7 @@ def _vital(queue: WorkQueue, time: Progress, *, options: Options) -> list[Vital]
 
 
 def _parts_of(
-    place: Place, client: KubeClient, *, cache: Cache, requests: Requests, options: Options
+    place: Place, client: KubeClient, *, cache: Cache, clock: Clock, options: Options
 ) -> dict[str, Coroutine[Any, Any, None]]:
     """Return what goes on for a place all the time, watching its Schedules apart."""
     namespace, seconds = place.namespace, options.pace.relist
@@ -240,7 +242,9 @@ def _parts_of(
     parts[f"sweep of {place}"] = sweep_schedules(
         cache, client, followed=place.schedules, interval_seconds=seconds, begin=place.listed
     )
-    parts[f"old requests of {place}"] = requests.sweep(namespace=namespace, interval_seconds=seconds)
+    parts[f"old requests of {place}"] = old_requests.sweep(
+        client, clock=clock, namespace=namespace, interval_seconds=seconds
+    )
     return parts
 
 

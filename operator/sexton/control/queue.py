@@ -125,7 +125,7 @@ class KeyedQueue(Generic[K]):
     def _next(self) -> K | None:
         """Take the key out for which there is a worker now."""
         free = self._free
-        if not free:
+        if not free or self._draining:
             return None
         key = self._due.take(lambda namespace: self._held[namespace] < free)
         if key is not None:
@@ -211,6 +211,9 @@ class KeyedQueue(Generic[K]):
         tell_signs_of_life(progress.alive)
         try:
             await self.work(key)
+        except (asyncio.CancelledError, GeneratorExit):
+            self._draining = True  # the process ends
+            raise
         finally:
             del self._running[key], self._progress[key]
             self._lets_go(key)

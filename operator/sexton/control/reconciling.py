@@ -27,6 +27,9 @@ log = logging.getLogger(__name__)
 STATUS_INTERVAL_SECONDS = 1.0
 """A Schedule's status is written at most this often, unless something waits for it."""
 
+MORE_TO_REFUSE = timedelta(seconds=1)
+"""How long after some of the requests that are too many were refused the next ones are."""
+
 FIRST_RETRY_SECONDS = 0.2
 LAST_RETRY_SECONDS = 10.0
 
@@ -120,9 +123,16 @@ class Reconciler:
             if not steps and entry.history_wanted:
                 await self._executor.look.load_history(entry)
             elif not steps:
-                self._wake_for(key, plan)
+                self._rest(entry, plan)
                 return
         raise NoProgress(f"no end of steps after {before}")
+
+    def _rest(self, entry: Entry, plan: Plan) -> None:
+        """Have a Schedule looked at again when the plan says so, or when more of its requests may be refused."""
+        key = entry.schedule.key
+        self._wake_for(key, plan)
+        if self._cache.asked.surplus_of(entry.schedule.identity):
+            self._queue.wake_after(key, MORE_TO_REFUSE)
 
     def _wake_for(self, key: ScheduleKey, plan: Plan) -> None:
         if plan.wake_at is not None:

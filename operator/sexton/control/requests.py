@@ -1,21 +1,31 @@
-"""Requests for Schedules that are not there: answered, and removed after an hour.
+"""Requests that belong to no Schedule: for one that is not there, or for what can't be. They are answered and removed.
 
 Where admission is on, nobody can create one. A request may also be seen before its Schedule is, so the API server is
-asked before it is said that there is none.
+asked before it is said that there is none. Namespaces take turns, and none has more than a part of the workers; what
+can't be answered is tried again ever more seldom.
 """
 
-import asyncio
 import logging
+from collections import defaultdict
+from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from enum import StrEnum
+from typing import Any, NamedTuple
 
-from sexton.api import meta
-from sexton.api.times import parse_instant
+from sexton.api.faults import shown
+from sexton.api.model import NAME_MESSAGE, is_object_name
+from sexton.control.asked import REFUSED_A_SECOND
 from sexton.control.cache import Cache
-from sexton.control.records import is_request, unclaimed_request
+from sexton.control.old_requests import SCHEDULE_NOT_FOUND
+from sexton.control.queue import KeyedQueue
+from sexton.control.records import is_request, read_run, request_identity, unclaimed_request
+from sexton.control.seldom import Seldom
+from sexton.control.spacing import Spacing
+from sexton.deciding import Settings
+from sexton.deciding.view import INVALID_REQUEST
 from sexton.kube.client import KubeClient
 from sexton.kube.clock import Clock
-from sexton.kube.errors import Answer, Conflict, KubeError, NotFound
+from sexton.kube.errors import Conflict, KubeError, NotFound, NotPermitted, Outage, Refused
 from sexton.kube.resources import RUNS, SCHEDULES
 from sexton.kube.watching import Identity
 
@@ -23,9 +33,38 @@ log = logging.getLogger(__name__)
 
 Object = dict[str, Any]
 
-SCHEDULE_NOT_FOUND = "ScheduleNotFound"
-RETRY_SECONDS = 5.0
-KEPT = timedelta(hours=1)
+FIRST_RETRY_SECONDS = 5.0
+LAST_RETRY_SECONDS = 300.0
+
+WORKERS = 8
+"""How many are seen to at once."""
+
+AGAIN_SECONDS = 5.0
+"""How long after there was room for more requests of a namespace they are looked for."""
+
+TRIES = 3
+"""How often a request that changes all the time is tried to be answered at once."""
+
+UNANSWERED = {"fieldSelector": "status.phase="}
+
+
+class What(StrEnum):
+    """What is to be seen to."""
+
+    SCHEDULE = "schedule"
+    """The requests for a Schedule that is not known."""
+    REQUEST = "request"
+    """A request for what can't be."""
+    MORE = "more"
+    """The requests of a namespace that are not kept."""
+
+
+class Errand(NamedTuple):
+    """One thing to see to."""
+
+    namespace: str
+    what: What
+    name: str
 
 
 class Requests:
@@ -34,93 +73,159 @@ class Requests:
     cache: Cache
     """Where they are; it is given last, since it needs us."""
 
-    def __init__(self, client: KubeClient, *, clock: Clock) -> None:
+    def __init__(self, client: KubeClient, *, clock: Clock, settings: Settings) -> None:
         self._client = client
         self._clock = clock
-        self._waiting: asyncio.Queue[Identity] = asyncio.Queue()
-        self._queued: set[Identity] = set()
-        """What is in the queue: thousands of requests for one Schedule are one entry."""
+        self._most = settings.max_requests_per_namespace
+        self._queue: KeyedQueue[Errand] = KeyedQueue(clock=clock, workers=WORKERS)
+        self._queue.work = self._see_to
+        self._failures: dict[Errand, int] = {}
+        self._unanswerable: defaultdict[str, set[str]] = defaultdict(set)
+        """The requests of each namespace that are to be refused for what they ask."""
+        self._pace = Spacing(REFUSED_A_SECOND)
+        self._seldom = Seldom()
         self.closed: set[str | None] = set()
         """Namespaces (None: all) that are not known yet: what is found there waits, since it would be decided upon."""
-        self._held: set[Identity] = set()
+        self._held: set[Errand] = set()
 
     def open(self, namespace: str | None) -> None:
         """Answer the requests of a namespace from now on, or those of all."""
         self.closed.discard(namespace)
         held, self._held = self._held, set()
-        for schedule in sorted(held):
-            self.unclaimed(schedule)
+        for errand in sorted(held):
+            self._begin(errand)
 
     def unclaimed(self, schedule: Identity) -> None:
-        """Take in that there are requests for a Schedule that is not known."""
-        if not self.closed.isdisjoint({None, schedule[0]}):
-            self._held.add(schedule)
-        elif schedule not in self._queued:
-            self._queued.add(schedule)
-            self._waiting.put_nowait(schedule)
+        """Take in that there is something new about requests for a Schedule that is not known."""
+        self._begin(Errand(schedule[0], What.SCHEDULE, schedule[1]))
 
-    async def run(self) -> None:
-        """Answer what comes, until cancelled."""
-        while True:
-            schedule = await self._waiting.get()
-            self._queued.discard(schedule)
-            try:
-                await self._look(schedule)
-            except KubeError as error:
-                log.warning("requests for %s/%s can't be answered: %s", *schedule, error)
-                asyncio.get_running_loop().call_later(RETRY_SECONDS, self.unclaimed, schedule)
+    def unanswerable(self, request: Object) -> None:
+        """Take in a request that asks for what can't be, or that can't be read."""
+        namespace, name = request["metadata"]["namespace"], request["metadata"]["name"]
+        if name not in self._unanswerable[namespace] and len(self._unanswerable[namespace]) >= self._most:
+            self._queue.wake_after(Errand(namespace, What.MORE, ""), timedelta(seconds=LAST_RETRY_SECONDS))
+            return
+        self._unanswerable[namespace].add(name)
+        self._begin(Errand(namespace, What.REQUEST, name))
 
-    async def _look(self, schedule: Identity) -> None:
-        namespace, name = schedule
+    def look_for_more(self, namespace: str) -> None:
+        """Take in that there is room for requests of a namespace that were too many to be kept."""
+        self._queue.wake_after(Errand(namespace, What.MORE, ""), timedelta(seconds=AGAIN_SECONDS))
+
+    def _begin(self, errand: Errand) -> None:
+        if not self.closed.isdisjoint({None, errand.namespace}):
+            self._held.add(errand)
+        else:
+            self._failures.pop(errand, None)
+            self._queue.wake(errand)
+
+    async def _see_to(self, errand: Errand) -> None:
+        act: dict[What, Callable[[Errand], Any]] = {
+            What.SCHEDULE: self._look_for_schedule,
+            What.REQUEST: self._refuse_unanswerable,
+            What.MORE: self._find_more,
+        }
         try:
-            self.cache.schedule_seen(await self._client.get(SCHEDULES, namespace, name))
+            await act[errand.what](errand)
+        except KubeError as error:
+            self._again_later(errand, error)
+        except Exception as error:
+            # A fault in the code for one must not keep the others from being answered.
+            if self._seldom.left_out("fault") is not None:
+                log.exception("a request can't be seen to", extra=_names(errand))
+            self._again_later(errand, error)
+        else:
+            self._failures.pop(errand, None)
+
+    def _again_later(self, errand: Errand, error: Exception) -> None:
+        failures = self._failures[errand] = self._failures.get(errand, 0) + 1
+        delay = min(LAST_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2 ** min(failures - 1, 10))
+        if isinstance(error, Outage) and error.retry_after_seconds is not None:
+            delay = min(LAST_RETRY_SECONDS, max(delay, error.retry_after_seconds))
+        if (left_out := self._seldom.left_out(errand.namespace)) is not None:
+            log.warning(
+                "requests can't be answered, trying again in %.0f s: %s",
+                delay,
+                error,
+                extra=_names(errand) | {"left_out": left_out},
+            )
+        self._queue.wake_after(errand, timedelta(seconds=delay))
+
+    async def _look_for_schedule(self, errand: Errand) -> None:
+        """Have the requests for a Schedule decided upon if it is there, else refuse some of them."""
+        schedule = (errand.namespace, errand.name)
+        if schedule not in self.cache.asked:
+            return
+        try:
+            self.cache.schedule_seen(await self._client.get(SCHEDULES, *schedule))
         except NotFound:
-            for run in [run for asked_for, run in self.cache.asked if asked_for == schedule]:
-                try:
-                    await self._refuse(schedule, run.name)
-                except Answer as error:  # of this one; the others are told all the same
-                    log.warning("request %s/%s can't be answered: %s", namespace, run.name, error)
-                    asyncio.get_running_loop().call_later(RETRY_SECONDS, self.unclaimed, schedule)
+            why = f"there is no Schedule {errand.name} in namespace {errand.namespace}"
+            for run in self.cache.asked.of(schedule):
+                await self._refuse(errand.namespace, run.name, SCHEDULE_NOT_FOUND, lambda _: why)
+                self.cache.asked.gone(schedule, run.name)
+            if schedule in self.cache.asked:
+                self._queue.wake(errand)  # when it is its turn again
 
-    async def _refuse(self, schedule: Identity, name: str) -> None:
-        namespace, schedule_name = schedule
-        message = f"there is no Schedule {schedule_name} in namespace {namespace}"
+    async def _refuse_unanswerable(self, errand: Errand) -> None:
+        namespace, name = errand.namespace, errand.name
+        await self._refuse(namespace, name, INVALID_REQUEST, self._fault)
+        unanswerable = self._unanswerable[namespace]
+        unanswerable.discard(name)
+        if not unanswerable:
+            del self._unanswerable[namespace]
+
+    def _fault(self, request: Object) -> str | None:
+        """Say what is wrong with a request, or None if it can be answered by now."""
+        (_, schedule), _ = request_identity(request)
+        if not is_object_name(schedule):
+            wrong = f"spec.scheduleName: {NAME_MESSAGE}, not {shown(schedule)}"
+            return f"{wrong}; create another request, with the name of a Schedule"
         try:
-            request = await self._client.get(RUNS, namespace, name)
-            if is_request(request):
-                body = unclaimed_request(
-                    request, reason=SCHEDULE_NOT_FOUND, message=message, now=self._clock.now()
-                )
+            read_run(request, clock=self._clock)
+        except Exception as error:  # noqa: BLE001 - whatever somebody has written there
+            return f"the request can't be read: {' '.join(str(error).split())}"[:1000]
+        return None
+
+    async def _refuse(
+        self, namespace: str, name: str, reason: str, why: Callable[[Object], str | None]
+    ) -> None:
+        """End a request that is still unanswered; one that the API server will not have ended is set aside."""
+        await self._pace.wait(namespace)
+        for attempt in range(1, TRIES + 1):
+            try:
+                request = await self._client.get(RUNS, namespace, name)
+            except NotFound:
+                log.debug("request %s/%s is gone", namespace, name)
+                return
+            message = why(request) if is_request(request) else None
+            if message is None:
+                self.cache.run_seen(request)
+                return
+            try:
+                body = unclaimed_request(request, reason=reason, message=message, now=self._clock.now())
                 await self._client.patch(RUNS, namespace, name, body)
-        except Conflict:
-            self.unclaimed(schedule)  # somebody has changed it meanwhile
+            except Conflict:
+                if attempt == TRIES:
+                    raise
+                continue  # somebody has changed it meanwhile
+            except NotFound:
+                log.debug("request %s/%s is gone", namespace, name)
+            except NotPermitted:
+                raise
+            except Refused as error:
+                self.cache.set_aside.put(RUNS, request, f"it can't be answered: {error}")
             return
-        except NotFound:
-            log.debug("request %s/%s is gone", namespace, name)
-        self.cache.asked.gone(schedule, name)
 
-    async def sweep(self, *, namespace: str | None, interval_seconds: float) -> None:
-        """Remove what was answered so more than an hour ago, every few minutes, until cancelled."""
-        while True:
-            try:
-                await self._sweep(namespace)
-            except KubeError as error:
-                log.warning("old requests can't be removed: %s", error)
-            await asyncio.sleep(interval_seconds)
-
-    async def _sweep(self, namespace: str | None) -> None:
-        query = {"labelSelector": meta.NOT_FOUND_LABEL}
-        async for page in self._client.list_pages(RUNS, namespace=namespace, query=query):
+    async def _find_more(self, errand: Errand) -> None:
+        """Show the cache the requests of a namespace, until there is no room for more."""
+        asked, namespace = self.cache.asked, errand.namespace
+        asked.looks_for_more(namespace)
+        async for page in self._client.list_pages(RUNS, namespace=namespace, query=UNANSWERED):
             for obj in page.get("items", ()):
-                await self._remove_if_old(obj)
+                self.cache.run_seen(obj)
+            if asked.more_of(namespace):
+                return
 
-    async def _remove_if_old(self, obj: Object) -> None:
-        metadata, status = obj["metadata"], obj.get("status") or {}
-        ended = status.get("completionTime")
-        if status.get("reason") != SCHEDULE_NOT_FOUND or ended is None or not self._client.agreement.holds:
-            return
-        if self._clock.now() - parse_instant(ended) >= KEPT:
-            try:
-                await self._client.delete(RUNS, metadata["namespace"], metadata["name"], uid=metadata["uid"])
-            except (NotFound, Conflict):
-                log.debug("request %s/%s is gone", metadata["namespace"], metadata["name"])
+
+def _names(errand: Errand) -> dict[str, str]:
+    return {"namespace": errand.namespace, errand.what: errand.name}

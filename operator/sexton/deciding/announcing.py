@@ -88,8 +88,10 @@ def waits(name: str, origin: Origin, blocked_by: str, *, replacing: bool) -> Ann
     return _normal("RunReplaces" if replacing else "RunQueued", f"run {name} for {when}: {why}", key=name)
 
 
-def request_refused(request: RunView, reason: str, message: str) -> Announcement:
-    """Announce that a run that somebody asked for is not made."""
+def request_refused(request: RunView, reason: str, message: str, *, key: str | None = None) -> Announcement:
+    """Announce that a run that somebody asked for is not made; under a `key` all are told of as one."""
+    if key is not None:
+        return _warning(reason, f"requests are refused, such as {request.name}: {message}", key=key)
     return _warning(reason, f"run {request.name} is refused: {message}", key=request.name)
 
 

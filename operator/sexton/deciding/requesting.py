@@ -24,6 +24,7 @@ from sexton.deciding.windows import record_waiting
 INVALID_SCHEDULE = "InvalidSchedule"
 RUN_IN_FLIGHT = "RunInFlight"
 QUEUE_FULL = "QueueFull"
+TOO_MANY_REQUESTS = "TooManyRequests"
 
 
 def requests(view: View) -> list[RunView]:
@@ -38,19 +39,32 @@ def refusal(view: View, request: RunView, *, now: datetime) -> EndRun | None:
     fault = _fault(request)
     if fault is not None:
         return _refused(request, INVALID_REQUEST, fault, now=now)
+    if request.name in view.surplus:
+        return _refused(request, TOO_MANY_REQUESTS, _too_many(view), key=view.name, now=now)
     if view.spec is None:
         faults = "; ".join(map(str, view.faults))
         return _refused(request, INVALID_SCHEDULE, f"the Schedule can't be run: {faults}", now=now)
-    if origin.redrive_of is None:
-        return None
-    if dead_letter(view, origin.redrive_of) is None:
-        message = f"{origin.redrive_of} is no dead letter of {view.name}"
-        return _refused(request, NOT_A_DEAD_LETTER, message, now=now)
+    return _redrive_refusal(view, request, origin.redrive_of, now=now) if origin.redrive_of else None
+
+
+def _redrive_refusal(view: View, request: RunView, name: str, *, now: datetime) -> EndRun | None:
+    """Return the end of a redrive of what is no dead letter, or is being redriven already."""
+    if dead_letter(view, name) is None:
+        return _refused(request, NOT_A_DEAD_LETTER, f"{name} is no dead letter of {view.name}", now=now)
     other = redrive_in_flight(view, request)
     if other is not None:
-        message = f"{origin.redrive_of} is being redriven already, by {other.name}"
+        message = f"{name} is being redriven already, by {other.name}"
         return _refused(request, REDRIVE_IN_FLIGHT, message, now=now)
     return None
+
+
+def _too_many(view: View) -> str:
+    """Say why a request is refused that comes on top of too many others; of each it is the same."""
+    settings = view.settings
+    return (
+        f"too many requests wait to be answered: at most {settings.max_requests_per_schedule} may for one Schedule, and"
+        f" {settings.max_requests_per_namespace} in one namespace; ask again when those before have been"
+    )
 
 
 def _fault(request: RunView) -> str | None:
@@ -107,12 +121,13 @@ def _origin(view: View, request: RunView) -> Origin:
     )
 
 
-def _refused(request: RunView, reason: str, message: str, *, now: datetime) -> EndRun:
+def _refused(request: RunView, reason: str, message: str, *, now: datetime, key: str | None = None) -> EndRun:
+    """Return the end of a request that is refused; with a `key`, all of them have one event together."""
     return EndRun(
         run=request,
         phase=Phase.FAILED,
         end=JobEnd(succeeded=False, at=now, reason=reason, message=message),
-        announcement=announcing.request_refused(request, reason, message),
+        announcement=announcing.request_refused(request, reason, message, key=key),
     )
 
 

@@ -32,6 +32,12 @@ class Settings:
     quota_patience: timedelta = timedelta(minutes=15)
     """How long a run waits for room in a quota, unless its Schedule has a ``startingDeadlineSeconds``."""
 
+    max_requests_per_schedule: int = 1000
+    """How many requests for one Schedule may wait to be answered; at least as many as its ``maxQueued`` may be."""
+
+    max_requests_per_namespace: int = 5000
+    """How many requests in one namespace may, before Schedules with more than their share of them lose the newest."""
+
     next_times: int = 5
     """How many coming instants the status lists."""
 

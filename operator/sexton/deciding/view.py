@@ -207,6 +207,8 @@ class View:
     runs: Mapping[str, RunView] = field(default_factory=dict)
     """The open records, requests among them, the one that the cursor stands on, and those that the stored cursor has
     not passed yet."""
+    surplus: frozenset[str] = frozenset()
+    """The names of requests that are to be refused because too many wait to be answered."""
     history: Collection[EndedRecord] = ()
     """The ended records, once something has ended that may push an older one out."""
     record_refused: str | None = None

@@ -1,21 +1,25 @@
-"""Requests for a Schedule that is not known: looked up once more, answered, and removed after an hour."""
+"""Requests that belong to no Schedule: looked up once more, answered, and in nobody's way."""
 
 import asyncio
-from typing import Self
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from sexton.control.cache import Cache
 from sexton.control.records import is_request
-from sexton.control.requests import Requests
+from sexton.control.requests import FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS, Errand, Requests
 from sexton.control.schedule_key import ScheduleKey
 from sexton.deciding import Settings
 from sexton.kube.errors import Conflict, KubeError, Outage, Refused, StatusReport
-from sexton.kube.resources import RUNS, SCHEDULES
+from sexton.kube.resources import RUNS, SCHEDULES, Resource
 from unit.control.api_server import ApiServer, Object
 from unit.control.clocks import StillClock
 from unit.control.objects import KEY, run_object, schedule_object
 from unit.deciding.views import NAMESPACE, name_of
+
+SETTINGS = Settings()
 
 THE_REQUEST = ("scheduleruns", NAMESPACE, name_of("10:00"))
 
@@ -32,43 +36,55 @@ def request() -> Object:
 class Asked:
     """A request, and the part that answers those for Schedules which are not known."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, settings: Settings = SETTINGS, server: ApiServer | None = None) -> None:
         self.clock = StillClock()
-        self.server = ApiServer(self.clock)
-        self.requests = Requests(self.server, clock=self.clock)
+        self.server = server or ApiServer(self.clock)
+        self.requests = Requests(self.server, clock=self.clock, settings=settings)
         self.woken: list[ScheduleKey] = []
         self.cache = self.requests.cache = Cache(
             clock=self.clock,
-            settings=Settings(),
+            settings=settings,
             wake=self.woken.append,
             unclaimed=self.requests.unclaimed,
+            unanswerable=self.requests.unanswerable,
+            room=self.requests.look_for_more,
         )
 
-    @classmethod
-    def once(cls) -> Self:
-        """Return them with one request stored and seen."""
-        asked = cls()
-        asked.cache.run_seen(asked.server.put(RUNS, request()))
-        return asked
+    @property
+    def retries(self) -> list[Errand]:
+        """What is to be tried again, or looked for, later."""
+        return list(self.requests._queue._timers)
 
-    async def works(self) -> None:
+    def asks(self, *requests: Object) -> None:
+        for request_ in requests:
+            self.cache.run_seen(self.server.put(RUNS, request_))
+
+    def status(self, name: str, *, namespace: str = NAMESPACE) -> Object:
+        status: Object = self.server.objects["scheduleruns", namespace, name].get("status", {})
+        return status
+
+    async def works(self, turns: int = 60) -> None:
         """Let it answer what there is to answer."""
-        running = asyncio.create_task(self.requests.run())
-        for _ in range(20):
+        for _ in range(turns):
             await asyncio.sleep(0)
-        assert not running.done()
-        running.cancel()
 
-    async def sweeps(self) -> None:
-        sweeping = asyncio.create_task(self.requests.sweep(namespace=None, interval_seconds=60.0))
-        for _ in range(20):
-            await asyncio.sleep(0)
-        assert not sweeping.done()
-        sweeping.cancel()
+    async def tries_again(self) -> None:
+        """Let the time pass until what could not be done is tried again."""
+        for errand, timer in list(self.requests._queue._timers.items()):
+            timer.cancel()
+            self.requests._queue._timed(errand)
+        await self.works()
+
+
+def once() -> Asked:
+    """Return them with one request stored and seen; it is to be called while a loop runs."""
+    asked = Asked()
+    asked.asks(request())
+    return asked
 
 
 async def test_it_ends_as_failed_so_that_nobody_waits_for_it() -> None:
-    asked = Asked.once()
+    asked = once()
     await asked.works()
     status = asked.server.objects[THE_REQUEST]["status"]
     assert (status["phase"], status["reason"]) == ("Failed", "ScheduleNotFound")
@@ -78,7 +94,7 @@ async def test_it_ends_as_failed_so_that_nobody_waits_for_it() -> None:
 
 
 async def test_a_schedule_that_has_not_been_seen_yet_is() -> None:
-    asked = Asked.once()
+    asked = once()
     asked.server.put(SCHEDULES, schedule_object())
     await asked.works()
     assert is_request(asked.server.objects[THE_REQUEST])
@@ -87,7 +103,7 @@ async def test_a_schedule_that_has_not_been_seen_yet_is() -> None:
 
 
 async def test_a_request_whose_schedule_goes_is_answered() -> None:
-    asked = Asked.once()
+    asked = once()
     asked.cache.schedule_seen(schedule_object())
     asked.cache.schedule_gone(KEY)
     await asked.works()
@@ -110,20 +126,11 @@ FAULTS = [Conflict(StatusReport(code=409, reason="Conflict", message="changed"))
 
 @pytest.mark.parametrize("fault", FAULTS, ids=str)
 async def test_one_that_cannot_be_answered_does_not_end_the_part(fault: KubeError) -> None:
-    asked = Asked.once()
+    asked = once()
     asked.server.fails("patch", RUNS, fault)
     await asked.works()
     answered = not is_request(asked.server.objects[THE_REQUEST])
     assert answered == isinstance(fault, Conflict)  # tried again at once; after an outage a little later
-
-
-@pytest.mark.parametrize(("minutes", "there"), [(59, True), (60, False)])
-async def test_it_is_removed_after_an_hour(minutes: int, there: bool) -> None:
-    asked = Asked.once()
-    await asked.works()
-    asked.clock.passes(60.0 * minutes)
-    await asked.sweeps()
-    assert (THE_REQUEST in asked.server.objects) == there
 
 
 def test_what_is_a_request() -> None:
@@ -132,16 +139,165 @@ def test_what_is_a_request() -> None:
     assert not is_request(request() | {"status": {"phase": "Failed"}})
 
 
-async def test_one_that_is_refused_does_not_keep_the_others_from_being_told() -> None:
-    asked = Asked.once()
-    second = request()
-    second["metadata"] |= {"name": "by-hand", "uid": "by-hand"}
-    asked.cache.run_seen(asked.server.put(RUNS, second))
+async def test_one_that_the_server_will_not_have_answered_is_set_aside_and_holds_up_no_other() -> None:
+    asked = once()
     asked.server.fails("patch", RUNS, Refused(StatusReport(code=403, reason="Forbidden", message="denied")))
+    asked.asks(named("by-hand"))
     await asked.works()
-    (left,) = asked.cache.asked
-    told = {name for _, _, name in asked.server.objects} - {left[1].name}
-    assert len(told) == 1
-    assert (
-        asked.server.objects["scheduleruns", NAMESPACE, told.pop()]["status"]["reason"] == "ScheduleNotFound"
-    )
+    statuses = [asked.status(name).get("reason") for name in (name_of("10:00"), "by-hand")]
+    assert sorted(statuses, key=str) == [None, "ScheduleNotFound"] or statuses == ["ScheduleNotFound", None]
+    (line,) = asked.cache.set_aside.lines()
+    assert "denied" in line
+    assert asked.retries == []
+    sent = len(asked.server.requests)
+    left = name_of("10:00") if statuses[0] is None else "by-hand"
+    asked.cache.run_seen(asked.server.objects["scheduleruns", NAMESPACE, left])
+    await asked.works()
+    assert len(asked.server.requests) == sent, "it is not asked for again as it is"
+    asked.asks(asked.server.objects["scheduleruns", NAMESPACE, left])
+    await asked.works()
+    assert asked.status(left)["reason"] == "ScheduleNotFound"
+
+
+async def test_what_cannot_be_answered_is_tried_again_ever_more_seldom() -> None:
+    asked = once()
+    delays: list[float] = []
+    wake_after = asked.requests._queue.wake_after
+
+    def wakes_after(key: Errand, delay: timedelta) -> None:
+        delays.append(delay.total_seconds())
+        wake_after(key, delay)
+
+    asked.requests._queue.wake_after = wakes_after  # type: ignore[method-assign]
+    asked.server.fails("get", SCHEDULES, Outage("down"))
+    await asked.works()
+    for _ in range(12):
+        asked.server.fails("get", SCHEDULES, Outage("down"))
+        await asked.tries_again()
+    assert delays[:4] == [FIRST_RETRY_SECONDS * 2**number for number in range(4)]
+    assert delays[-1] == LAST_RETRY_SECONDS
+
+
+async def test_it_is_tried_anew_when_it_changes_and_forgotten_when_it_goes() -> None:
+    asked = once()
+    for _ in range(3):
+        asked.server.fails("get", SCHEDULES, Outage("down"))
+        await asked.tries_again()
+    (errand,) = asked.requests._failures
+    asked.server.fails("get", SCHEDULES, Outage("down"))
+    asked.asks(asked.server.objects[THE_REQUEST])
+    await asked.works()
+    assert asked.requests._failures == {errand: 1}
+    asked.cache.asked.gone((NAMESPACE, "nightly"), THE_REQUEST[2])
+    await asked.tries_again()
+    assert asked.requests._failures == {}
+    assert asked.retries == []
+
+
+def named(name: str, *, namespace: str = NAMESPACE, **spec: Any) -> Object:
+    """Return a request of a name of its own."""
+    made = request()
+    made["metadata"] |= {"name": name, "uid": f"uid-of-{name}", "namespace": namespace}
+    made["spec"] |= spec
+    return made
+
+
+IMPOSSIBLE = [".", "..", "a/b", "../../version", "", "A", "-", "a" * 5000, "a\nb", "ä", "a%2fb"]
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE, ids=lambda name: name[:10])
+async def test_what_is_no_name_is_never_asked_for(name: str) -> None:
+    asked = Asked()
+    asked.asks(named("by-hand", scheduleName=name))
+    await asked.works()
+    status = asked.status("by-hand")
+    assert (status["phase"], status["reason"]) == ("Failed", "InvalidRequest")
+    assert status["message"].startswith("spec.scheduleName: must be")
+    assert len(status["message"]) < 500
+    assert [verb for verb, plural, _ in asked.server.requests if plural == "schedules"] == []
+    assert asked.retries == []
+    assert asked.requests._unanswerable == {}
+
+
+UNREADABLE: dict[str, Callable[[Object], None]] = {
+    "a time that is none in its status": lambda run: run.update(
+        {"status": {"startTime": "2026-11-30T09:00:00+24:00"}}
+    ),
+    "a status that is none": lambda run: run.update({"status": {"window": {"count": -1}}}),
+}
+
+
+@pytest.mark.parametrize("fault", UNREADABLE)
+async def test_one_that_cannot_be_read_is_answered(fault: str) -> None:
+    asked = Asked()
+    made = named("by-hand")
+    UNREADABLE[fault](made)
+    asked.asks(made)
+    await asked.works()
+    status = asked.status("by-hand")
+    assert (status["phase"], status["reason"]) == ("Failed", "InvalidRequest")
+    assert "can't be read" in status["message"]
+
+
+async def test_one_that_has_been_mended_meanwhile_is_asked_for() -> None:
+    asked = Asked()
+    asked.asks(named("by-hand", scheduleName="."))
+    asked.server.put(RUNS, named("by-hand"))
+    await asked.works()
+    assert asked.status("by-hand")["reason"] == "ScheduleNotFound"
+
+
+async def test_one_that_changes_all_the_time_is_left_for_later() -> None:
+    asked = once()
+    patch = asked.server.patch
+
+    async def changed(*_: object, **__: object) -> Object:
+        raise Conflict(StatusReport(code=409, reason="Conflict", message="changed"))
+
+    asked.server.patch = changed  # type: ignore[method-assign]
+    await asked.works()
+    assert len(asked.retries) == 1
+    asked.server.patch = patch  # type: ignore[method-assign]
+    await asked.tries_again()
+    assert asked.status(THE_REQUEST[2])["reason"] == "ScheduleNotFound"
+
+
+class Slow(ApiServer):
+    """A server that does not answer what is asked of one namespace."""
+
+    async def get(self, resource: Resource, namespace: str, name: str) -> Object:
+        if namespace == "flood":
+            await asyncio.Event().wait()
+        return await super().get(resource, namespace, name)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+async def test_requests_of_one_namespace_hold_up_those_of_no_other() -> None:
+    asked = Asked(server=Slow(StillClock()))
+    for number in range(100):
+        asked.asks(named(f"r-{number}", namespace="flood", scheduleName=f"s-{number}"))
+        asked.asks(named(f"i-{number}", namespace="flood", scheduleName="."))
+    asked.asks(named("by-hand"), named("invalid", scheduleName="a/b"))
+    await asked.works()
+    assert asked.status("by-hand")["reason"] == "ScheduleNotFound"
+    assert asked.status("invalid")["reason"] == "InvalidRequest"
+
+
+FEW = Settings(max_requests_per_schedule=4, max_requests_per_namespace=6)
+
+
+async def test_of_many_some_are_kept_and_all_are_answered() -> None:
+    asked = Asked(settings=FEW)
+    for number in range(20):
+        asked.asks(named(f"r-{number:02}", scheduleName=f"s-{number % 3}"))
+        asked.asks(named(f"i-{number:02}", scheduleName="."))
+    assert len(list(asked.cache.asked)) <= 2 * FEW.max_requests_per_namespace
+    for _ in range(20):
+        await asked.works()
+        await asked.tries_again()
+    reasons = {asked.status(f"r-{number:02}").get("reason") for number in range(20)}
+    assert reasons == {"ScheduleNotFound"}
+    assert {asked.status(f"i-{number:02}").get("reason") for number in range(20)} == {"InvalidRequest"}
+    assert list(asked.cache.asked) == []
+    assert asked.requests._unanswerable == {}
+    assert asked.retries == []
