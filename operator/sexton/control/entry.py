@@ -24,6 +24,8 @@ class Entry:
     steps) the server may still carry it out: to be looked up before anything is decided."""
     unanswered: dict[str, float] = field(default_factory=dict)
     """Names of records, likewise: what is put on record beside them must not say the same."""
+    robbed: set[str] = field(default_factory=set)
+    """UIDs of open records whose Jobs were looked for and are not there: somebody may have made thousands of them."""
     record_refused: str | None = None
     history: dict[str, EndedRecord] | None = None
     """The ended records, once they have been listed."""

@@ -10,7 +10,7 @@ from sexton.control.events import EventPoster
 from sexton.control.job_lane import JobLane
 from sexton.control.looking import Looker
 from sexton.control.record_lane import RecordLane
-from sexton.deciding.announcing import not_permitted
+from sexton.deciding.announcing import not_permitted, reconcile_failed
 from sexton.deciding.steps import DeleteJob, StartJob, Step, StoreStatus
 from sexton.kube.client import KubeClient
 from sexton.kube.clock import Clock
@@ -59,6 +59,10 @@ class Executor:
     def tell_refusal(self, entry: Entry, error: NotPermitted) -> None:
         """Tell whoever looks at a Schedule why nothing comes of it."""
         self._events.tell(entry.schedule, not_permitted(str(error)))
+
+    def tell_fault(self, entry: Entry, error: Exception) -> None:
+        """Tell whoever looks at a Schedule that it makes the operator fail."""
+        self._events.tell(entry.schedule, reconcile_failed(error))
 
     async def _store_status(self, entry: Entry, step: StoreStatus) -> None:
         schedule = entry.schedule

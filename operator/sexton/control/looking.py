@@ -61,10 +61,16 @@ class Looker:
 
         Somebody may have taken our label off one: it is in flight all the same.
         """
-        for run in self._cache.without_job(entry.schedule.key):
+        missing = self._cache.without_job(entry.schedule.key)
+        entry.robbed &= {run.uid for run in missing}
+        for run in missing:
+            if run.uid in entry.robbed:
+                continue  # a Job does not come back: its name is used once
             live = await self.read(JOBS, entry.schedule.namespace, run.job_name)
             if live is not None:
                 self._cache.job_seen(live)
+            else:
+                entry.robbed.add(run.uid)
 
     async def explain_failures(self, entry: Entry) -> None:
         """Read from the pods of Jobs that have failed why they did, before their ends are written down."""

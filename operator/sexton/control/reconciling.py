@@ -4,6 +4,7 @@ The same code serves a fire, an end, an edit, a start-up and a take-over: whatev
 is what the next decision finds undone.
 """
 
+import asyncio
 import logging
 import time
 from collections.abc import Iterable
@@ -15,6 +16,7 @@ from sexton.control.executing import Executor
 from sexton.control.probing import probe
 from sexton.control.queue import WorkQueue
 from sexton.control.schedule_key import ScheduleKey
+from sexton.control.seldom import Seldom
 from sexton.control.storm import StormGate
 from sexton.deciding import Plan, decide, starts
 from sexton.deciding.steps import StartJob, Step, StoreStatus
@@ -38,6 +40,15 @@ ROUNDS = 3000
 
 SAME_ROUNDS = 3
 """Who decides the same so many times in a row goes in circles: what is done does not show in what is known."""
+
+
+LONG_DECISION_SECONDS = 0.1
+"""Of the processor's time: a decision takes a thousandth of a second, unless somebody has made thousands of records."""
+
+SHARE_OF_OTHERS = 9
+"""For how many times as long as a long decision the others have the processor before the next one."""
+
+LONGEST_REST_SECONDS = 10.0
 
 
 class NoProgress(Exception):
@@ -65,6 +76,9 @@ class Reconciler:
         self._clock = clock
         self._status_written: dict[ScheduleKey, float] = {}
         self._failures: dict[ScheduleKey, int] = {}
+        self._long: dict[ScheduleKey, float] = {}
+        """How many seconds of the processor the last decision has taken, where that was long."""
+        self._seldom = Seldom()
 
     async def reconcile(self, key: ScheduleKey) -> None:
         """Bring the Schedule with this key up to date."""
@@ -72,18 +86,37 @@ class Reconciler:
             await self._reconcile(key)
         except KubeError as error:
             self._retry(key, error)
-        except Exception:
+        except Exception as error:  # noqa: BLE001 - it is told in the log and in an event
             # A fault in the code for one Schedule must not stop the others; it is loud, and tried again.
-            log.exception("reconciling failed", extra=self._names(key))
+            self._tell_of_fault(key, error)
             self._retry(key, None)
         else:
             self._failures.pop(key, None)
+        await self._give_others_time(key)
+
+    def _tell_of_fault(self, key: ScheduleKey, error: Exception) -> None:
+        left_out = self._seldom.left_out(key)
+        if left_out is not None:
+            log.error("reconciling failed", exc_info=error, extra={**self._names(key), "left_out": left_out})
+        entry = self._cache.entry(key)
+        if entry is not None:
+            self._executor.tell_fault(entry, error)
+
+    def _decided_in(self, key: ScheduleKey, seconds: float) -> None:
+        if seconds > LONG_DECISION_SECONDS:
+            self._long[key] = seconds
+
+    async def _give_others_time(self, key: ScheduleKey) -> None:
+        """Rest after a decision that has kept everybody else from being looked at for long."""
+        if (seconds := self._long.pop(key, None)) is not None:
+            await asyncio.sleep(min(LONGEST_REST_SECONDS, seconds * SHARE_OF_OTHERS))
 
     async def _reconcile(self, key: ScheduleKey) -> None:
         fault: KubeError | None = None
         before: list[Step] = []
         same = 0
         for _ in range(ROUNDS):
+            await self._give_others_time(key)
             entry = self._cache.entry(key)
             if entry is None:
                 self._status_written.pop(key, None)
@@ -105,8 +138,10 @@ class Reconciler:
                 await self._perform(entry, due)
                 self._queue.wake(key)
                 return
+            began = time.thread_time()
             plan = decide(view, now=self._clock.now())
             self._gate.waits(key, plan.late)
+            self._decided_in(key, time.thread_time() - began)
             steps = [step for step in plan.steps if not self._can_wait(key, step)]
             same = same + 1 if steps and steps == before else 0
             if same >= SAME_ROUNDS:

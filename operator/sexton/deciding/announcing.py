@@ -12,6 +12,9 @@ from sexton.deciding.due import Missed
 from sexton.deciding.steps import Announcement, EventType, StartJob
 from sexton.deciding.view import JobView, Origin, RunView, View, Window
 
+FAULT_LIMIT = 300
+"""Characters of what is told of a fault of our own."""
+
 
 def run_ended(each: Ended) -> Announcement:
     """Announce how an attempt ended."""
@@ -165,6 +168,13 @@ def _normal(reason: str, message: str, *, key: str) -> Announcement:
 
 def _warning(reason: str, message: str, *, key: str) -> Announcement:
     return Announcement(type=EventType.WARNING, reason=reason, message=message, key=key)
+
+
+def reconcile_failed(error: Exception) -> Announcement:
+    """Announce that the operator fails of a Schedule, or of what belongs to it."""
+    fault = f"{type(error).__name__}: {error}"[:FAULT_LIMIT]
+    what = f"the operator fails of this Schedule, and tries again every few seconds: {fault}"
+    return _warning("ReconcileFailed", f"{what}; the operator's log has more", key=fault)
 
 
 def not_permitted(message: str) -> Announcement:

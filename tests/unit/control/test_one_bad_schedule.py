@@ -1,0 +1,65 @@
+"""A Schedule that makes the operator fail, or busy, is heard of, and leaves the others their time."""
+
+import asyncio
+import logging
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from sexton.control import reconciling
+from sexton.kube.resources import RUNS
+from unit.control.objects import run_object
+from unit.control.test_executing import Operator
+from unit.control.test_taken_names import events
+
+
+async def test_a_fault_of_one_schedule_is_told_once_in_an_event_and_seldom_in_the_log(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    operator = await Operator.at_rest()
+
+    async def fails(*_: Any) -> None:
+        raise OverflowError("date value out of range")
+
+    monkeypatch.setattr(operator.executor, "perform", fails)
+    with caplog.at_level(logging.ERROR):
+        for _ in range(5):
+            await operator.reconciles()
+    assert events(operator).count("ReconcileFailed") == 1
+    (line,) = caplog.records
+    assert line.exc_info is not None
+    assert (line.namespace, line.schedule) == ("reports", "nightly")  # type: ignore[attr-defined]
+
+
+async def test_the_job_of_a_record_that_has_none_is_looked_for_twice_and_no_more() -> None:
+    """Before its end is decided upon, and before that is counted."""
+    operator = Operator(now="10:03")
+    for number in range(300):
+        forged = run_object("10:00", uid=f"forged-{number}")
+        forged["metadata"]["name"] = f"forged-{number}"
+        operator.cache.run_seen(operator.server.put(RUNS, forged))
+    await operator.comes_to_rest()
+    asked = Counter(
+        name for verb, plural, name in operator.server.requests if (verb, plural) == ("get", "jobs")
+    )
+    assert len(asked) == 300
+    assert max(asked.values()) == 2
+
+
+async def test_a_long_decision_is_followed_by_a_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    operator = await Operator.at_rest()
+    rests: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        rests.append(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    monkeypatch.setattr(reconciling, "LONG_DECISION_SECONDS", -1.0)
+    await operator.reconciles()
+    assert rests
+    rests.clear()
+    monkeypatch.setattr(reconciling, "LONG_DECISION_SECONDS", 1000.0)
+    operator.clock.passes(300)
+    await operator.reconciles()
+    assert rests == []
