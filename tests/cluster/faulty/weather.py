@@ -61,6 +61,8 @@ class Weather:
     """What becomes of the right answer to a request."""
     reaches: bool = True
     """Whether what is asked for may be carried out all the same."""
+    asks_to_wait: bool = False
+    """Whether it says when to ask again: so late that not all is asked for meanwhile."""
     headers_only: bool = False
     """Whether what is asked for is answered, but for the headers."""
 
@@ -155,7 +157,12 @@ WEATHERS = (
     Weather(name="HTML with 503", spoil=_page(503)),
     Weather(name="500", spoil=_status(500, "InternalError")),
     Weather(name="410", spoil=_forgotten, reaches=False),
-    Weather(name="429 for a day", spoil=_status(429, "TooManyRequests", Retry_After=A_DAY), reaches=False),
+    Weather(
+        name="429 for a day",
+        spoil=_status(429, "TooManyRequests", Retry_After=A_DAY),
+        reaches=False,
+        asks_to_wait=True,
+    ),
     Weather(name="a redirect", spoil=_page(302, Location="/version"), reaches=False),
     Weather(name="a date that is none", spoil=_wrong_date, headers_only=True),
 )
