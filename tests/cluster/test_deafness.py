@@ -120,6 +120,7 @@ def test_definitions_that_go_are_missed_at_once_and_followed_when_they_are_back(
         world.cluster.kubectl("delete", "--filename", CRDS, "--wait=true")
         noticed = seconds_until(lambda: readiness(address)[0] == 503, "it not to be ready")
         told = readiness(address)[1]
+        assert "kubectl apply" in told[0], told
         wait_for(
             "the reason",
             lambda: any("definitions of Schedule" in line for line in readiness(address)[1]) or None,

@@ -196,7 +196,8 @@ class Exchanges:
                     code=response.status,
                     reason="NotFound",
                     message=f"{received.request}: the API server knows no {collection.plural} of "
-                    f"{collection.api_version}: is the definition installed?",
+                    f"{collection.api_version}: is the definition installed? "
+                    "(kubectl apply --server-side -f crds/)",
                 )
             )
         error = answers.failure_of(
