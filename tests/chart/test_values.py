@@ -107,6 +107,8 @@ OTHERS: dict[str, tuple[Any, Object]] = {
     "settings.maxCatchUpPerTick": (6, {}),
     "settings.tickSeconds": (11, {}),
     "settings.quotaPatienceSeconds": (901, {}),
+    "settings.maxRequestsPerSchedule": (1001, {}),
+    "settings.maxRequestsPerNamespace": (5001, {}),
     "settings.containerOutput": (False, {}),
     "extraEnv": ([{"name": "A", "value": "b"}], {}),
     "serviceAccount.create": (False, {}),

@@ -112,6 +112,22 @@ ContainerOutput = Annotated[
         help="Tell in records and events what a container said when it failed (its termination message).",
     ),
 ]
+MaxRequestsPerSchedule = Annotated[
+    int,
+    typer.Option(
+        envvar="SEXTON_MAX_REQUESTS_PER_SCHEDULE",
+        min=1,
+        help="Requests for one Schedule that may wait to be answered; the newest that come on top are refused.",
+    ),
+]
+MaxRequestsPerNamespace = Annotated[
+    int,
+    typer.Option(
+        envvar="SEXTON_MAX_REQUESTS_PER_NAMESPACE",
+        min=1,
+        help="Requests in one namespace that may wait to be answered.",
+    ),
+]
 Relist = Annotated[
     float,
     typer.Option(
@@ -143,6 +159,8 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter an option, which Typer passes
     max_catch_up_per_tick: MaxCatchUpPerTick = 5,
     tick: Tick = 10.0,
     quota_patience: QuotaPatience = 900.0,
+    max_requests_per_schedule: MaxRequestsPerSchedule = 1000,
+    max_requests_per_namespace: MaxRequestsPerNamespace = 5000,
     container_output: ContainerOutput = True,
 ) -> None:
     """Run the operator: start the Jobs of Schedules on time, and keep the account of them."""
@@ -172,6 +190,8 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter an option, which Typer passes
             max_catch_up_per_tick=max_catch_up_per_tick,
             tick=timedelta(seconds=tick),
             quota_patience=timedelta(seconds=quota_patience),
+            max_requests_per_schedule=max_requests_per_schedule,
+            max_requests_per_namespace=max_requests_per_namespace,
         ),
     )
     try:

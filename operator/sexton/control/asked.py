@@ -137,12 +137,14 @@ class Asked:
                 yield schedule, run
 
     def next_for(self, schedule: Identity, jobs: Iterable[JobView]) -> Asking:
-        """Return the oldest requests, those that have been started, and some of those that are too many."""
+        """Return the oldest requests, those that have been started, and as many too many as may be refused now."""
         asked = self._requests.get(schedule)
         if asked is None:
             return Asking()
         started = {job.run for job in jobs if job.run in asked}
-        newest = nlargest(self._to_be_refused(schedule), asked.values(), key=_by_age)
+        newest = nlargest(
+            min(self.surplus_of(schedule), self._left_of_second(schedule[0])), asked.values(), key=_by_age
+        )
         surplus = [run for run in newest if run.name not in started]
         if len(asked) <= AT_ONCE:
             return Asking(requests=asked, surplus=frozenset(run.name for run in surplus))
@@ -163,17 +165,18 @@ class Asked:
         share = max(1, self._most_of_namespace // self._schedules[namespace])
         return max(0, count - self._most_of_schedule, min(too_many, count - share))
 
-    def _to_be_refused(self, schedule: Identity) -> int:
-        """Return how many of them are to be refused now."""
-        namespace, wanted, now = schedule[0], self.surplus_of(schedule), self._monotonic()
-        if not wanted:
-            return 0
+    def refuses(self, namespace: str, count: int) -> None:
+        """Take in that requests of a namespace are being refused because there are too many."""
+        if count:
+            left, now = self._left_of_second(namespace), self._monotonic()
+            began, _ = self._refusals.get(namespace, (now, 0))
+            self._refusals[namespace] = (began if now - began < 1.0 else now, REFUSED_A_SECOND - left + count)
+
+    def _left_of_second(self, namespace: str) -> int:
+        """Return how many of a namespace may still be refused in this second."""
+        now = self._monotonic()
         began, count = self._refusals.get(namespace, (now, 0))
-        if now - began >= 1.0:
-            began, count = now, 0
-        granted = min(wanted, REFUSED_A_SECOND - count)
-        self._refusals[namespace] = (began, count + granted)
-        return granted
+        return REFUSED_A_SECOND - count if now - began < 1.0 else REFUSED_A_SECOND
 
 
 def _slim(run: RunView) -> RunView:

@@ -19,6 +19,7 @@ from sexton.control.schedule_key import ScheduleKey
 from sexton.control.seldom import Seldom
 from sexton.control.storm import StormGate
 from sexton.deciding import Plan, decide, starts
+from sexton.deciding.requesting import too_many
 from sexton.deciding.steps import StartJob, Step, StoreStatus
 from sexton.kube.client import KubeClient
 from sexton.kube.clock import Clock
@@ -147,6 +148,7 @@ class Reconciler:
             if same >= SAME_ROUNDS:
                 raise NoProgress(f"nothing comes of {steps[0]}")
             before = steps
+            self._cache.asked.refuses(key.namespace, sum(map(too_many, steps)))
             fault = await self._perform(entry, steps) if steps else None
             if fault is not None:
                 # What is refused must not make the next start late: it comes by its instant, not by the retry.
@@ -158,20 +160,16 @@ class Reconciler:
             if not steps and entry.history_wanted:
                 await self._executor.look.load_history(entry)
             elif not steps:
-                self._rest(entry, plan)
+                self._wake_for(key, plan)
                 return
         raise NoProgress(f"no end of steps after {before}")
-
-    def _rest(self, entry: Entry, plan: Plan) -> None:
-        """Have a Schedule looked at again when the plan says so, or when more of its requests may be refused."""
-        key = entry.schedule.key
-        self._wake_for(key, plan)
-        if self._cache.asked.surplus_of(entry.schedule.identity):
-            self._queue.wake_after(key, MORE_TO_REFUSE)
 
     def _wake_for(self, key: ScheduleKey, plan: Plan) -> None:
         if plan.wake_at is not None:
             self._queue.wake_at(key, plan.wake_at)
+        entry = self._cache.entry(key)
+        if entry is not None and self._cache.asked.surplus_of(entry.schedule.identity):
+            self._queue.wake_after(key, MORE_TO_REFUSE)
 
     async def _prepare(self, entry: Entry) -> None:
         """Read what a decision needs to know and no watch shows, or not surely in time."""

@@ -197,11 +197,11 @@ class Requests:
             except NotFound:
                 log.debug("request %s/%s is gone", namespace, name)
                 return
-            message = why(request) if is_request(request) else None
-            if message is None:
-                self.cache.run_seen(request)
-                return
             try:
+                message = why(request) if is_request(request) else None
+                if message is None:
+                    self.cache.run_seen(request)
+                    return
                 body = unclaimed_request(request, reason=reason, message=message, now=self._clock.now())
                 await self._client.patch(RUNS, namespace, name, body)
             except Conflict:

@@ -35,7 +35,6 @@ def requests(view: View) -> list[RunView]:
 
 def refusal(view: View, request: RunView, *, now: datetime) -> EndRun | None:
     """Return the end of a request that can't be served, whatever else runs."""
-    origin = request.origin
     fault = _fault(request)
     if fault is not None:
         return _refused(request, INVALID_REQUEST, fault, now=now)
@@ -44,18 +43,26 @@ def refusal(view: View, request: RunView, *, now: datetime) -> EndRun | None:
     if view.spec is None:
         faults = "; ".join(map(str, view.faults))
         return _refused(request, INVALID_SCHEDULE, f"the Schedule can't be run: {faults}", now=now)
-    return _redrive_refusal(view, request, origin.redrive_of, now=now) if origin.redrive_of else None
+    return _refused_redrive(view, request, request.origin.redrive_of, now=now)
 
 
-def _redrive_refusal(view: View, request: RunView, name: str, *, now: datetime) -> EndRun | None:
-    """Return the end of a redrive of what is no dead letter, or is being redriven already."""
+def _refused_redrive(view: View, request: RunView, name: str | None, *, now: datetime) -> EndRun | None:
+    """Return the end of a request to redrive what can't be redriven now; None if it can be, or is no such request."""
+    if name is None:
+        return None
     if dead_letter(view, name) is None:
-        return _refused(request, NOT_A_DEAD_LETTER, f"{name} is no dead letter of {view.name}", now=now)
+        message = f"{name} is no dead letter of {view.name}"
+        return _refused(request, NOT_A_DEAD_LETTER, message, now=now)
     other = redrive_in_flight(view, request)
     if other is not None:
         message = f"{name} is being redriven already, by {other.name}"
         return _refused(request, REDRIVE_IN_FLIGHT, message, now=now)
     return None
+
+
+def too_many(step: Step) -> bool:
+    """Tell whether a step refuses a request because there are too many."""
+    return isinstance(step, EndRun) and step.end.reason == TOO_MANY_REQUESTS
 
 
 def _too_many(view: View) -> str:

@@ -73,6 +73,9 @@ def test_so_many_of_a_namespace_are_refused_in_a_second_and_no_more() -> None:
         kept.asked.seen(NIGHTLY, asks(number))
     refused = len(kept.asked.next_for(NIGHTLY, ()).surplus)
     assert refused == REFUSED_A_SECOND
+    kept.asked.refuses("reports", 30)
+    assert len(kept.asked.next_for(NIGHTLY, ()).surplus) == REFUSED_A_SECOND - 30
+    kept.asked.refuses("reports", REFUSED_A_SECOND - 30)
     assert kept.asked.next_for(NIGHTLY, ()).surplus == frozenset()
     kept.now = 1.0
     assert len(kept.asked.next_for(NIGHTLY, ()).surplus) == REFUSED_A_SECOND

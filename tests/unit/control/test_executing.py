@@ -38,6 +38,9 @@ OBSERVED = {
 NO = Refused(StatusReport(code=403, reason="Forbidden", message="denied by policy X"))
 
 
+SETTINGS = Settings()
+
+
 class OpenGate(StormGate):
     """A gate at which nobody has to wait."""
 
@@ -53,6 +56,7 @@ class Operator:
         *,
         now: str = DUE,
         server: ApiServer | None = None,
+        settings: Settings = SETTINGS,
         container_output: bool = True,
         template_kept_bytes: int = TEMPLATE_KEPT_BYTES,
         **schedule: Any,
@@ -65,7 +69,7 @@ class Operator:
         self.woken: list[ScheduleKey] = []
         self.cache = Cache(
             clock=self.clock,
-            settings=Settings(),
+            settings=settings,
             wake=self.woken.append,
             template_kept_bytes=template_kept_bytes,
         )
@@ -82,7 +86,7 @@ class Operator:
             cache=self.cache,
             executor=self.executor,
             queue=self.queue,
-            gate=OpenGate(clock=self.clock, settings=Settings(), wake=self.woken.append),
+            gate=OpenGate(clock=self.clock, settings=settings, wake=self.woken.append),
             clock=self.clock,
         )
         self.queue.work = self.reconciler.reconcile

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from sexton.control.asked import AT_ONCE
+from sexton.control.asked import AT_ONCE, REFUSED_A_SECOND
 from sexton.control.records import is_request
+from sexton.deciding import Settings
 from sexton.deciding.naming import manual_run_name
 from sexton.kube.resources import JOBS, RUNS
 from unit.control.api_server import Object
@@ -197,6 +198,35 @@ async def test_many_at_once_are_looked_at_a_few_at_a_time_and_all_are_answered()
         "RunInFlight": 3 * AT_ONCE / 2 - 1,
         "NotADeadLetter": 3 * AT_ONCE / 2,
     }
+
+
+async def test_too_many_are_refused_some_a_second_and_the_oldest_are_served() -> None:
+    few = Settings(max_requests_per_schedule=10, max_requests_per_namespace=5000)
+    operator = Operator(now="10:04:30", settings=few, concurrencyPolicy="Allow")
+    for number in range(20):
+        asked = request(f"by-hand-{number:03}", created=f"10:04:{number:02}")
+        asked["metadata"]["uid"] = f"uid-{number}"
+        operator.cache.run_seen(operator.server.put(RUNS, asked))
+    await operator.comes_to_rest()
+    statuses = {name: operator.stored(RUNS, name)["status"] for name in operator.names(RUNS)}
+    reasons = [statuses[f"by-hand-{number:03}"].get("reason") for number in range(20)]
+    assert reasons == [None] * 10 + ["TooManyRequests"] * 10
+    assert "at most 10" in statuses["by-hand-019"]["message"]
+    assert len(operator.names(JOBS)) == 10
+    said = [each.announcement for each in next(iter(operator.events._waiting.values())).values()]
+    assert [each.reason for each in said].count("TooManyRequests") == 1, "one event for all of them"
+
+
+async def test_what_is_too_much_for_one_second_is_refused_in_the_next() -> None:
+    few = Settings(max_requests_per_schedule=100)
+    operator = Operator(now="10:04:30", settings=few, suspend=True)
+    for number in range(100 + REFUSED_A_SECOND + 5):
+        asked = request(f"by-hand-{number:03}", redriveOf="nothing")
+        asked["metadata"]["uid"] = f"uid-{number}"
+        operator.cache.run_seen(operator.server.put(RUNS, asked))
+    await operator.reconciles()
+    reasons = Counter(obj["status"].get("reason") for obj in operator.server.store.of(RUNS))
+    assert reasons == {"TooManyRequests": REFUSED_A_SECOND, "NotADeadLetter": 105}
 
 
 async def test_one_that_has_been_started_is_always_among_them() -> None:

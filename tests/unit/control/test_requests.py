@@ -161,14 +161,14 @@ async def test_one_that_the_server_will_not_have_answered_is_set_aside_and_holds
 
 async def test_what_cannot_be_answered_is_tried_again_ever_more_seldom() -> None:
     asked = once()
-    delays: list[float] = []
+    delays = []
     wake_after = asked.requests._queue.wake_after
 
-    def wakes_after(key: Errand, delay: timedelta) -> None:
+    def noted(key: Errand, delay: timedelta) -> None:
         delays.append(delay.total_seconds())
         wake_after(key, delay)
 
-    asked.requests._queue.wake_after = wakes_after  # type: ignore[method-assign]
+    asked.requests._queue.wake_after = noted  # type: ignore[method-assign]
     asked.server.fails("get", SCHEDULES, Outage("down"))
     await asked.works()
     for _ in range(12):
