@@ -39,6 +39,7 @@ async def explained(
         # Pods go after a while and may be forbidden to us: the end of the run must not wait for them.
         log.info("pods of job %s/%s can't be read: %s", namespace, job.name, error)
         return end
+    pods = [pod for pod in pods if _belongs_to(pod, job)]
     pods.sort(key=lambda pod: pod["metadata"]["creationTimestamp"], reverse=True)
     failures = (pod_failure(pod, container_output=container_output) for pod in pods)
     failure = next(filter(None, failures), None)
@@ -46,6 +47,12 @@ async def explained(
         return end
     message = f"{end.message}: {failure.message}" if end.message else failure.message
     return replace(end, message=cut(message, limit=MESSAGE_LIMIT), exit_code=failure.exit_code)
+
+
+def _belongs_to(pod: Object, job: JobView) -> bool:
+    """Tell whether a pod is one of the Job's: anybody may give a pod of theirs the label of it."""
+    owners = pod["metadata"].get("ownerReferences") or ()
+    return any(owner.get("controller") and owner.get("uid") == job.uid for owner in owners)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

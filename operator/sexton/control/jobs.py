@@ -170,8 +170,8 @@ def build_job(template: JobTemplate, step: StartJob, *, schedule: str, uid: str)
         "kind": "Job",
         "metadata": {
             "name": name,
-            "labels": {**template.metadata.labels, **labels},
-            "annotations": {**template.metadata.annotations, **annotations},
+            "labels": {**_own(template.metadata.labels), **labels},
+            "annotations": {**_own(template.metadata.annotations), **annotations},
             "ownerReferences": [owner_reference(name=schedule, uid=uid)],
         },
         "spec": job_spec,
@@ -294,8 +294,8 @@ def _dressed(
         **pods,
         "metadata": {
             **metadata,
-            "labels": {**(metadata.get("labels") or {}), **labels},
-            "annotations": {**(metadata.get("annotations") or {}), **annotations},
+            "labels": {**_own(metadata.get("labels")), **labels},
+            "annotations": {**_own(metadata.get("annotations")), **annotations},
         },
         "spec": {
             **spec,
@@ -306,6 +306,11 @@ def _dressed(
             },
         },
     }
+
+
+def _own(texts: dict[str, str] | None) -> dict[str, str]:
+    """Return the labels or annotations that a template gives, without such as only we write: they would be believed."""
+    return {key: text for key, text in (texts or {}).items() if not str(key).startswith(f"{meta.GROUP}/")}
 
 
 def _told(container: Object, variables: list[Object]) -> Object:

@@ -108,7 +108,13 @@ def unrecorded(view: View, *, now: datetime) -> Iterator[JobView]:
         if origin.manual:
             continue
         # The name last: to make it anew is most of the work, and a cursor has passed nearly all Jobs.
-        if (cursor is None or origin.scheduled_time > cursor) and _is_named_for(view, job.name, origin):
+        beyond = cursor is None or origin.scheduled_time > cursor
+        # One for a time far ahead is somebody's: no cursor would ever reach it, so its end could not be counted.
+        if (
+            beyond
+            and credible(view, origin.scheduled_time, now=now)
+            and _is_named_for(view, job.name, origin)
+        ):
             yield job
 
 

@@ -17,11 +17,15 @@ async def failed_runs(*, container_output: bool) -> Operator:
     await operator.comes_to_rest()
     job = operator.stored(JOBS, NAME_OF_IT)
     terminated = {"exitCode": 3, "reason": "Error", "message": SAID}
-    labels = {"batch.kubernetes.io/controller-uid": job["metadata"]["uid"]}
+    uid = job["metadata"]["uid"]
+    of_the_job = {
+        "labels": {"batch.kubernetes.io/controller-uid": uid},
+        "ownerReferences": [{"controller": True, "kind": "Job", "uid": uid}],
+    }
     operator.server.put(
         PODS,
         {
-            "metadata": {"name": "pod", "labels": labels},
+            "metadata": {"name": "pod", **of_the_job},
             "status": {"containerStatuses": [{"name": "main", "state": {"terminated": terminated}}]},
         },
     )

@@ -25,6 +25,11 @@ def exited(code: int, *, name: str = "main", which: str = "state", **more: str) 
     return {"name": name, which: {"terminated": {"exitCode": code, **more}}}
 
 
+OF_THE_JOB: Object = {
+    "labels": {"batch.kubernetes.io/controller-uid": "job-10:00-1"},
+    "ownerReferences": [{"controller": True, "kind": "Job", "uid": "job-10:00-1"}],
+}
+
 WAITING = {
     "waiting": {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "no.such/image"'},
 }
@@ -110,12 +115,17 @@ END = JobEnd(
 
 
 async def test_the_youngest_pod_that_failed_speaks_for_the_job() -> None:
-    server, labels = ApiServer(StillClock()), {"batch.kubernetes.io/controller-uid": "job-10:00-1"}
+    server = ApiServer(StillClock())
     for name, created, code in (("a", "10:01", 1), ("b", "10:03", 3), ("c", "10:02", 2)):
-        metadata = {"name": name, "creationTimestamp": f"2026-03-02T{created}:00Z", "labels": labels}
+        metadata = {"name": name, "creationTimestamp": f"2026-03-02T{created}:00Z", **OF_THE_JOB}
         server.put(PODS, {**pod(exited(code)), "metadata": metadata})
     going_on = pod({"name": "main", "state": {"running": {}}})
-    server.put(PODS, {**going_on, "metadata": {"name": "d", "labels": labels}})
+    server.put(PODS, {**going_on, "metadata": {"name": "d", **OF_THE_JOB}})
+    for name, owners in (("forged", []), ("another's", [{"controller": True, "uid": "another-job"}])):
+        metadata = {"name": name, "labels": OF_THE_JOB["labels"], "ownerReferences": owners}
+        server.put(
+            PODS, {**pod(exited(7)), "metadata": metadata | {"creationTimestamp": "2026-03-02T10:09:00Z"}}
+        )
     server.put(PODS, {**pod(exited(9)), "metadata": {"name": "of-another-job"}})
     end = await explained(server, "reports", job("10:00"), END, container_output=True)
     assert end.exit_code == 3
@@ -137,8 +147,7 @@ async def test_pods_that_cannot_be_read_do_not_hold_up_the_end(fault: Outage | R
 async def test_what_a_pod_says_is_cut_to_what_a_record_keeps() -> None:
     """The kubelet cuts a message too; but who may write the status of pods may write a longer one."""
     server = ApiServer(StillClock())
-    labels = {"batch.kubernetes.io/controller-uid": "job-10:00-1"}
-    server.put(PODS, {**pod(exited(1, message="é" * 100_000)), "metadata": {"name": "a", "labels": labels}})
+    server.put(PODS, {**pod(exited(1, message="é" * 100_000)), "metadata": {"name": "a", **OF_THE_JOB}})
     end = await explained(server, "reports", job("10:00"), END, container_output=True)
     assert len(end.message.encode()) <= MESSAGE_LIMIT
     assert end.exit_code == 1

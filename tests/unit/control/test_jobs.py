@@ -61,6 +61,33 @@ def test_who_owns_it() -> None:
     assert owner_of({**job, "metadata": {**job["metadata"], "namespace": NAMESPACE}}) == KEY
 
 
+def test_a_template_gives_a_job_nothing_that_only_we_write() -> None:
+    """Whoever may write a Schedule would have its Jobs say of themselves what we believe."""
+    forged = {
+        "sexton.dev/delivery-id": "forged",
+        "sexton.dev/redrive-of": "forged",
+        "example.org/mine": "stays",
+    }
+    spec = ScheduleSpec.model_validate(
+        {
+            "schedule": "*/5 * * * *",
+            "jobTemplate": {
+                "metadata": {"annotations": forged, "labels": forged},
+                "spec": {
+                    "template": {
+                        "metadata": {"annotations": forged, "labels": forged},
+                        "spec": {"containers": []},
+                    }
+                },
+            },
+        }
+    )
+    job = built(spec)
+    for metadata in (job["metadata"], job["spec"]["template"]["metadata"]):
+        assert "forged" not in {**metadata["labels"], **metadata["annotations"]}.values()
+        assert metadata["annotations"]["example.org/mine"] == "stays"
+
+
 def test_every_container_is_told_what_it_runs_for() -> None:
     pod = {
         "initContainers": [{"name": "first", "image": "a"}],

@@ -18,6 +18,11 @@ JOBS: dict[str, tuple[JobView, str]] = {
         "adopted",
     ),
     "beyond the cursor, and going: adopted all the same": (job("10:05", deleting=True), "adopted"),
+    "for a time that is far ahead, alive: somebody has made it, and no cursor would ever reach it": (
+        job("23:05"),
+        "left",
+    ),
+    "for a time that is far ahead, ended": (job("23:05", ended="10:05:20"), "left"),
     "behind the cursor and alive: its record was deleted, which cancels it": (job("09:55"), "deleted"),
     "at the cursor and alive": (job("10:00"), "deleted"),
     "behind the cursor and ended: it waits for pruning": (job("09:55", ended="09:56"), "left"),
