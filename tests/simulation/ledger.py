@@ -282,6 +282,7 @@ class Ledger:
         """Check, once everything has come to rest, that everything is accounted for."""
         account = self.accounts[uid]
         if account.gone:
+            self._store.collect()  # with what came to belong to it while it was being deleted
             left = [key for key, obj in self._store.objects.items() if uid in owners_of(obj)]
             law(not left, f"a Schedule that was deleted leaves behind {left}")
             return
