@@ -21,6 +21,8 @@ from sexton.kube.resources import SCHEDULES
 Object = dict[str, Any]
 
 COUNT = 250
+CREATED_AT_ONCE = 4
+"""The API server itself needs hundreds of megabytes, and seconds, for a few that consist of small values."""
 QUIET_SHARE = 0.1
 SETTLING_SECONDS = 240.0
 CONTROLLERS = "--controllers=serviceaccount-controller,namespace-controller"
@@ -120,7 +122,9 @@ def _create(cluster: Cluster, kind: str, namespace: str, *, count: int) -> None:
     async def create() -> None:
         async with connected(cluster.kubeconfig) as client:
             bodies = _bodies(cluster, kind, namespace, count=count)
-            await at_full_width(bodies, lambda body: client.create(SCHEDULES, namespace, body))
+            await at_full_width(
+                bodies, lambda body: client.create(SCHEDULES, namespace, body), width=CREATED_AT_ONCE
+            )
 
     asyncio.run(create())
 

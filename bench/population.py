@@ -53,7 +53,9 @@ async def connected(kubeconfig: Path) -> AsyncIterator[KubeClient]:
         await client.close()
 
 
-async def at_full_width(items: Iterable[Item], work: Callable[[Item], Awaitable[Any]]) -> None:
+async def at_full_width(
+    items: Iterable[Item], work: Callable[[Item], Awaitable[Any]], *, width: int = WIDTH
+) -> None:
     """Do the work of every item, as many at once as the width allows."""
     waiting: Iterator[Item] = iter(items)
 
@@ -62,7 +64,7 @@ async def at_full_width(items: Iterable[Item], work: Callable[[Item], Awaitable[
             await work(item)
 
     async with asyncio.TaskGroup() as lanes:
-        for _ in range(WIDTH):
+        for _ in range(width):
             lanes.create_task(lane())
 
 
