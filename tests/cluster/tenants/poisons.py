@@ -26,6 +26,14 @@ OF_A = "theirs"
 REFUSALS = (400, 409, 413, 422)
 
 
+MANY_LABELS = 20_000
+"""More than there is room for."""
+
+
+def _labels(count: int) -> dict[str, str]:
+    return {f"l{i}": "x" * 60 for i in range(count)}
+
+
 @dataclass(slots=True)
 class Poisoner:
     """Somebody in a, who keeps count."""
@@ -59,6 +67,29 @@ class Poisoner:
     def schedule(self, body: Object, *, depth: int = 0) -> None:
         """Create a Schedule, as an editor; `depth` is that of what stands where DEEP does."""
         self._store(self.people.editor, "schedules", body, depth=depth)
+
+    def biggest(self, plural: str, body: Object) -> None:
+        """Create an object with as many labels as there is room for: nobody bounds those but the storage."""
+        fits, does_not = 0, MANY_LABELS
+        while does_not - fits > 1:
+            labels = (fits + does_not) // 2
+            if self._fits(plural, body, labels):
+                fits = labels
+            else:
+                does_not = labels
+        body["metadata"]["labels"] = _labels(fits)
+        self._store(self.people.editor, plural, body)
+
+    def _fits(self, plural: str, body: Object, labels: int) -> bool:
+        """Tell whether there is room for so many labels, by trying."""
+        name, metadata = f"try-{labels}-{body['metadata']['name']}", body["metadata"]
+        tried = {**body, "metadata": {**metadata, "name": name, "labels": _labels(labels)}}
+        try:
+            self.people.editor.create(plural, self.namespace, tried)
+        except (RequestRefused, OSError):
+            return False
+        self.people.editor.delete(plural, self.namespace, name)
+        return True
 
     def _store(self, person: Rest, plural: str, body: Object, *, depth: int = 0) -> None:
         try:
@@ -267,6 +298,23 @@ def big_objects(poisoner: Poisoner) -> None:
     poisoner.schedule(ours)
 
 
+def objects_that_cannot_grow(poisoner: Poisoner) -> None:
+    """Create records, a request and a Schedule so big that nothing can be added to them: every patch is refused."""
+    statuses: tuple[Object | None, ...] = (
+        {"phase": "Running", "jobName": "nothing"},
+        {"phase": "AwaitingRetry", "nextAttemptTime": ONCE},
+        {"phase": "Pending", "reason": "Queued"},
+        None,
+    )
+    for i, status in enumerate(statuses):
+        name = poisoner.name(i)
+        body = request(OF_A, name) if status is None else record(poisoner.claim(), name, status)
+        poisoner.biggest("scheduleruns", body)
+    poisoner.biggest(
+        "schedules", schedule(poisoner.name("s"), namespace=poisoner.namespace, image=poisoner.image)
+    )
+
+
 def long_names(poisoner: Poisoner) -> None:
     """Create a Schedule and runs with the longest names, and ask for a run of it."""
     longest = poisoner.name("n" * 300)[:253]
@@ -332,6 +380,7 @@ POISONS: dict[str, Poison] = {
         finalizers,
         deep_templates,
         big_objects,
+        objects_that_cannot_grow,
         long_names,
         odd_schedules,
     )
