@@ -19,7 +19,7 @@ Object = dict[str, Any]
 
 TIMEOUT_SECONDS = 30.0
 FAULT = 400
-NOT_FOUND, NOT_NOW = 404, 429
+NOT_FOUND, CONFLICT, NOT_NOW = 404, 409, 429
 NOT_NOW_TRIES, NOT_NOW_SECONDS = 20, 0.5
 MERGE_PATCH = "application/merge-patch+json"
 
@@ -122,8 +122,12 @@ class Rest:
         self._request("POST", NAMESPACES, {"metadata": {"name": name}})
 
     def delete_namespace(self, name: str) -> None:
-        """Begin to delete a namespace."""
-        self._request("DELETE", f"{NAMESPACES}/{name}")
+        """Begin to delete a namespace; one that is on its way out stays so."""
+        try:
+            self._request("DELETE", f"{NAMESPACES}/{name}")
+        except RequestRefused as refused:
+            if refused.code not in (NOT_FOUND, CONFLICT):
+                raise
 
     def namespace(self, name: str) -> Object | None:
         """Return a namespace, or None where there is none."""
@@ -164,8 +168,8 @@ class Rest:
                 content = answer.read()
             except (http.client.HTTPException, OSError):
                 self._of_thread.connection = None
-                # A connection that has been idle may be dead; a write is sent twice only if nothing came of it.
-                if last or method != "GET":
+                # A connection that has been idle may be dead; what makes no difference when it is asked twice is.
+                if last or method not in ("GET", "DELETE"):
                     raise
                 continue
             if answer.status >= FAULT:
