@@ -5,7 +5,7 @@ is known is ignored. Nothing in here matters after a restart: all of it is read 
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from sexton.api.model import is_object_name
@@ -61,6 +61,10 @@ class Cache:
         self._entries: dict[ScheduleKey, Entry] = {}
         self._jobs: dict[ScheduleKey, dict[str, JobView]] = {}
         self._runs: dict[ScheduleKey, dict[str, RunView]] = {}
+        self._having: dict[str, set[ScheduleKey]] = {}
+        """The Schedules of a namespace that have Jobs or records."""
+        self._stand_ins: dict[ScheduleKey, dict[str, str]] = {}
+        """The names of records that stand in for others, by the names of their Jobs."""
         self._vanished: OrderedDict[str, int] = OrderedDict()
         """UIDs of objects that a watch has shown for the last time, and their resourceVersions then."""
         self._departed: dict[ScheduleKey, set[str]] = {}
@@ -187,17 +191,26 @@ class Cache:
             else:
                 passed_by = run.did_not_run and (full or name in listed)
             if passed_by:
-                del runs[name]
+                self._drop_run(key, name)
 
     def _who_had(
         self, kept: Mapping[ScheduleKey, Mapping[str, object]], metadata: Object
     ) -> list[ScheduleKey]:
-        """Return the Schedules that had an object which somebody has taken out of their ownership: it is rare."""
-        return [
-            key
-            for key, objects in kept.items()
-            if key.namespace == metadata["namespace"] and metadata["name"] in objects
-        ]
+        """Return the Schedules that had an object which somebody has taken out of their ownership."""
+        keys = self._having.get(metadata["namespace"], ())
+        return [key for key in keys if metadata["name"] in kept.get(key, ())]
+
+    def _has(self, key: ScheduleKey) -> None:
+        self._having.setdefault(key.namespace, set()).add(key)
+
+    def _has_less(self, key: ScheduleKey) -> None:
+        """Take in that something of a Schedule is not kept any more."""
+        if key in self._jobs or key in self._runs:
+            return
+        keys = self._having.get(key.namespace, set())
+        keys.discard(key)
+        if not keys:
+            self._having.pop(key.namespace, None)
 
     def vanished(self, obj: Object) -> None:
         """Take in how an object was when a watch showed it for the last time: what is older has nothing to tell.
@@ -223,8 +236,7 @@ class Cache:
             return None
         if self._is_over(obj):
             return self.job(key, obj["metadata"]["name"])
-        jobs = self._jobs.setdefault(key, {})
-        known = jobs.get(obj["metadata"]["name"])
+        known = self.job(key, obj["metadata"]["name"])
         if known is not None and int(obj["metadata"]["resourceVersion"]) <= known.resource_version:
             return known
         origin = known.origin if known is not None else None
@@ -241,7 +253,8 @@ class Cache:
             job = replace(job, run=known.run, created_at=known.created_at, end=end, explained=known.explained)
         self._departed.get(key, set()).discard(job.name)
         changed = known is None or (known.end, known.deleting) != (job.end, job.deleting)
-        jobs[job.name] = job
+        self._jobs.setdefault(key, {})[job.name] = job
+        self._has(key)
         if changed:
             self._wake(key)
         return job
@@ -265,9 +278,10 @@ class Cache:
         run = self.record_of(key, job)
         return not passed(entry.schedule.status, job) if run is None else not run.phase.ended
 
-    def _forget_departed(self, key: ScheduleKey) -> None:
-        """Drop the Jobs that are gone and whose end has been stored."""
-        for name in list(self._departed.get(key, ())):
+    def _forget_departed(self, key: ScheduleKey, *, names: Collection[str] | None = None) -> None:
+        """Drop the Jobs that are gone and whose end has been stored: all that are, or of some names."""
+        departed = self._departed.get(key, set())
+        for name in list(departed) if names is None else departed.intersection(names):
             job = self.job(key, name)
             if job is None or not self._is_to_be_counted(key, job):
                 self._drop_job(key, name)
@@ -281,6 +295,7 @@ class Cache:
         jobs.pop(name, None)
         if not jobs:
             self._jobs.pop(key, None)
+            self._has_less(key)
 
     def job_deleted(self, key: ScheduleKey, name: str) -> None:
         """Take in that we have deleted a Job, which its finalizers may keep for a while."""
@@ -335,8 +350,7 @@ class Cache:
             self._run_leaves(key, obj["metadata"])
         if is_on_its_way_out(obj) or self._is_over(obj):
             return self.run(key, obj["metadata"]["name"])
-        runs = self._runs.setdefault(key, {})
-        known = runs.get(obj["metadata"]["name"])
+        known = self._runs.get(key, {}).get(obj["metadata"]["name"])
         if known is not None and int(obj["metadata"]["resourceVersion"]) <= known.resource_version:
             return known
         run = self._read_run(obj)
@@ -344,12 +358,18 @@ class Cache:
             return None
         if known is not None and known.uid == run.uid:
             run = replace(run, created_at=known.created_at)
-        runs[run.name] = run
+        self._keep_run(key, run)
         self._remember(key, run)
-        self._forget_departed(key)
+        self._forget_departed(key, names=(run.job_name,))
         if known is None or known.phase is not run.phase:
             self._wake(key)
         return run
+
+    def _keep_run(self, key: ScheduleKey, run: RunView) -> None:
+        self._runs.setdefault(key, {})[run.name] = run
+        self._has(key)
+        if run.stands_in:
+            self._stand_ins.setdefault(key, {})[run.job_name] = run.name
 
     def _run_leaves(self, key: ScheduleKey, metadata: Object) -> None:
         """Take in that somebody has deleted a record that is still there; there may be another of its name by now."""
@@ -420,12 +440,21 @@ class Cache:
 
     def run_gone(self, key: ScheduleKey, name: str) -> None:
         """Take in that a record is not there any more, or has ended and is of no more use."""
-        runs = self._runs.get(key, {})
-        if runs.pop(name, None) is not None:
-            self._forget_departed(key)
+        run = self._drop_run(key, name)
+        if run is not None:
+            self._forget_departed(key, names=(run.job_name,))
             self._wake(key)
-        if not runs:
-            self._runs.pop(key, None)
+
+    def _drop_run(self, key: ScheduleKey, name: str) -> RunView | None:
+        runs, stand_ins = self._runs.get(key, {}), self._stand_ins.get(key, {})
+        run = runs.pop(name, None)
+        if run is not None and stand_ins.get(run.job_name) == name:
+            del stand_ins[run.job_name]
+            if not stand_ins:
+                del self._stand_ins[key]
+        if not runs and self._runs.pop(key, None) is not None:
+            self._has_less(key)
+        return run
 
     def runs(self) -> Iterator[tuple[ScheduleKey, RunView]]:
         """Yield every known record with its Schedule's key."""
@@ -450,8 +479,8 @@ class Cache:
         run = self.run(key, job.run)
         if run is not None and run.job_name == job.name:
             return run
-        known = self._runs.get(key, {}).values()
-        return next((each for each in known if each.stands_in and each.job_name == job.name), None)
+        stand_in = self._runs.get(key, {}).get(self._stand_ins.get(key, {}).get(job.name, ""))
+        return stand_in if stand_in is not None and stand_in.job_name == job.name else None
 
 
 def _is_history(run: RunView) -> bool:

@@ -4,7 +4,6 @@ The same code serves a fire, an end, an edit, a start-up and a take-over: whatev
 is what the next decision finds undone.
 """
 
-import asyncio
 import logging
 import time
 from collections.abc import Iterable
@@ -17,6 +16,7 @@ from sexton.control.probing import probe
 from sexton.control.queue import WorkQueue
 from sexton.control.schedule_key import ScheduleKey
 from sexton.control.seldom import Seldom
+from sexton.control.sparing import Sparing
 from sexton.control.storm import StormGate
 from sexton.deciding import Plan, decide, starts
 from sexton.deciding.requesting import too_many
@@ -41,15 +41,6 @@ ROUNDS = 3000
 
 SAME_ROUNDS = 3
 """Who decides the same so many times in a row goes in circles: what is done does not show in what is known."""
-
-
-LONG_DECISION_SECONDS = 0.1
-"""Of the processor's time: a decision takes a thousandth of a second, unless somebody has made thousands of records."""
-
-SHARE_OF_OTHERS = 9
-"""For how many times as long as a long decision the others have the processor before the next one."""
-
-LONGEST_REST_SECONDS = 10.0
 
 
 class NoProgress(Exception):
@@ -77,8 +68,7 @@ class Reconciler:
         self._clock = clock
         self._status_written: dict[ScheduleKey, float] = {}
         self._failures: dict[ScheduleKey, int] = {}
-        self._long: dict[ScheduleKey, float] = {}
-        """How many seconds of the processor the last decision has taken, where that was long."""
+        self._sparing = Sparing(time.monotonic)
         self._seldom = Seldom()
 
     async def reconcile(self, key: ScheduleKey) -> None:
@@ -93,7 +83,6 @@ class Reconciler:
             self._retry(key, None)
         else:
             self._failures.pop(key, None)
-        await self._give_others_time(key)
 
     def _tell_of_fault(self, key: ScheduleKey, error: Exception) -> None:
         left_out = self._seldom.left_out(key)
@@ -103,31 +92,20 @@ class Reconciler:
         if entry is not None:
             self._executor.tell_fault(entry, error)
 
-    def _decided_in(self, key: ScheduleKey, seconds: float) -> None:
-        if seconds > LONG_DECISION_SECONDS:
-            self._long[key] = seconds
-
-    async def _give_others_time(self, key: ScheduleKey) -> None:
-        """Rest after a decision that has kept everybody else from being looked at for long."""
-        if (seconds := self._long.pop(key, None)) is not None:
-            await asyncio.sleep(min(LONGEST_REST_SECONDS, seconds * SHARE_OF_OTHERS))
-
     async def _reconcile(self, key: ScheduleKey) -> None:
         fault: KubeError | None = None
         before: list[Step] = []
         same = 0
         for _ in range(ROUNDS):
-            await self._give_others_time(key)
-            entry = self._cache.entry(key)
+            entry = self._to_be_decided_about(key)
             if entry is None:
-                self._status_written.pop(key, None)
-                self._gate.waits(key, None)
                 return
             await self._prepare(entry)
             if self._cache.entry(key) is not entry:
                 continue  # it was deleted while we looked
             # What our own writes have answered wakes us, too; from here to the plan nobody comes in between.
             self._queue.looked_at(key)
+            begun = time.thread_time()
             view = self._cache.view(
                 key,
                 clocks_agree=self._client.agreement.holds,
@@ -139,10 +117,10 @@ class Reconciler:
                 await self._perform(entry, due)
                 self._queue.wake(key)
                 return
-            began = time.thread_time()
             plan = decide(view, now=self._clock.now())
             self._gate.waits(key, plan.late)
-            self._decided_in(key, time.thread_time() - began)
+            objects = len(view.jobs) + len(view.runs) + len(view.history)
+            self._sparing.took(key, time.thread_time() - begun, objects=objects)
             steps = [step for step in plan.steps if not self._can_wait(key, step)]
             same = same + 1 if steps and steps == before else 0
             if same >= SAME_ROUNDS:
@@ -163,6 +141,18 @@ class Reconciler:
                 self._wake_for(key, plan)
                 return
         raise NoProgress(f"no end of steps after {before}")
+
+    def _to_be_decided_about(self, key: ScheduleKey) -> Entry | None:
+        """Return a Schedule, unless it is not there any more, or it is not its time yet."""
+        entry = self._cache.entry(key)
+        if entry is None:
+            self._status_written.pop(key, None)
+            self._gate.waits(key, None)
+            self._sparing.forget(key)
+        elif rest := self._sparing.rest_seconds(key):
+            self._queue.wake_after(key, timedelta(seconds=rest))
+            return None
+        return entry
 
     def _wake_for(self, key: ScheduleKey, plan: Plan) -> None:
         if plan.wake_at is not None:

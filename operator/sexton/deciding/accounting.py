@@ -25,8 +25,8 @@ from sexton.api.times import short_duration
 from sexton.deciding.overlap import end_of, is_in_flight
 from sexton.deciding.pending import has_begun, waiting, why_never
 from sexton.deciding.progress import recorded, tail
-from sexton.deciding.redriving import line
-from sexton.deciding.replacing import replaced, replaced_end
+from sexton.deciding.redriving import line_of_redrive
+from sexton.deciding.replacing import heir, replaced, replaced_end
 from sexton.deciding.retrying import (
     awaiting_retry,
     kept_dead_letters,
@@ -117,12 +117,18 @@ def _note_of_start(run: RunView) -> str:
 
 def ended(view: View, *, now: datetime) -> list[Ended]:
     """Return the records whose attempt has ended, or that are never going to start, in the order of their ends."""
-    gone = replaced(view, now=now)
-    found = [_ended(view, run, gone=gone, now=now) for run in view.runs.values() if not run.phase.ended]
+    gone, newest = replaced(view, now=now), heir(view, now=now)
+    found = [
+        _ended(view, run, gone=gone, newest=newest, now=now)
+        for run in view.runs.values()
+        if not run.phase.ended
+    ]
     return sorted((each for each in found if each is not None), key=lambda each: (each.end.at, each.run.name))
 
 
-def _ended(view: View, run: RunView, *, gone: frozenset[str], now: datetime) -> Ended | None:
+def _ended(
+    view: View, run: RunView, *, gone: frozenset[str], newest: RunView | None, now: datetime
+) -> Ended | None:
     """Return how an open record ends; what has been told by the counters stays so."""
     if run.job_name in view.doubtful:
         return None  # it may have been started
@@ -131,7 +137,7 @@ def _ended(view: View, run: RunView, *, gone: frozenset[str], now: datetime) -> 
         return _over(run, counted_as.outcome, _told_end(counted_as, now=now))
     end = end_of(view, run, now=now)
     if end is None and counted_as is None and run.name in gone:
-        return _over(run, Phase.REPLACED, replaced_end(view, run, now=now))
+        return _over(run, Phase.REPLACED, replaced_end(run, by=newest, now=now))
     if end is None:
         never = why_never(view, run, now=now)
         return _over(run, Phase.MISSED, never) if never else None
@@ -313,8 +319,8 @@ def _consecutive_failures(before: int, new_ends: list[Ended]) -> int:
 
 def dead_letters(view: View, ends: list[Ended]) -> list[RunView]:
     """Return the dead letters, oldest first: those that are just becoming one, and not those just cleared."""
-    cleared = {dead.name for each in ends if each.end.succeeded for dead in line(view, each.run)}
-    return [dead for dead in kept_dead_letters(view) if dead.name not in cleared] + [
+    cleared = {line_of_redrive(view, each.run) for each in ends if each.end.succeeded}
+    return [dead for dead in kept_dead_letters(view) if view.line_of(dead.name) not in cleared] + [
         replace(each.run, message=each.end.message) for each in ends if each.phase is Phase.DEAD_LETTERED
     ]
 

@@ -26,7 +26,7 @@ from sexton.deciding.describing import describe
 from sexton.deciding.edits import Change, change
 from sexton.deciding.pending import next_deadline, waiting
 from sexton.deciding.progress import floor, overruled, passed, unrecorded
-from sexton.deciding.redriving import line
+from sexton.deciding.redriving import dead_by_line, line_of_redrive
 from sexton.deciding.replacing import replaced
 from sexton.deciding.retrying import due_retries, next_retry
 from sexton.deciding.steps import (
@@ -124,13 +124,18 @@ def _ends(view: View, ends: list[Ended]) -> Iterator[EndRun | SupersedeRun | Cle
     yield from (
         SupersedeRun(run=each.run, successor=each.successor) for each in follows if counted(view, each)
     )
+    lines = dead_by_line(view)
+    told: set[str] = set()
     for each in ends:
         if not counted(view, each):
             continue
-        cleared = line(view, each.run) if each.end.succeeded else []
-        for dead in cleared:
-            said = announcing.dead_letter_cleared(dead, by=each.run.name)
-            yield ClearDeadLetter(run=dead, by=each.run.name, announcement=said)
+        line = line_of_redrive(view, each.run) if each.end.succeeded else None
+        cleared = lines.get(line, []) if line is not None else []
+        if line is not None and line not in told:
+            told.add(line)
+            for dead in cleared:
+                said = announcing.dead_letter_cleared(dead, by=each.run.name)
+                yield ClearDeadLetter(run=dead, by=each.run.name, announcement=said)
         # A successor that has ended would no longer show that its predecessor was followed, nor one that has succeeded
         # that there are dead letters to clear.
         if not cleared and each.run.job_name not in waits:

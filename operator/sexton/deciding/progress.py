@@ -4,13 +4,13 @@ All of it is read from what is stored. The cursor that counts is the newest of t
 window ends of the records, and the instants of our Jobs: whichever of those writes came last before a process died.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from sexton.api.run import Phase
 from sexton.api.schedule_status import ScheduleStatus
 from sexton.deciding.naming import run_name
-from sexton.deciding.retrying import is_retry_of_ours
+from sexton.deciding.retrying import awaited
 from sexton.deciding.view import INVALID_REQUEST, JobView, Origin, RunView, View
 
 
@@ -97,12 +97,14 @@ def unrecorded(view: View, *, now: datetime) -> Iterator[JobView]:
     a failed attempt waits for, is one. Any other Job without a record had one, which was pruned or deleted.
     """
     cursor = recorded(view, now=now)
+    retries: Mapping[str, int] | None = None
     for job in view.jobs.values():
         origin = job.origin
         if view.run_of(job) is not None:
             continue
         if origin.attempt > 1:
-            if is_retry_of_ours(view, job.name, origin):
+            retries = awaited(view) if retries is None else retries
+            if retries.get(job.name) == origin.attempt:
                 yield job
             continue
         if origin.manual:

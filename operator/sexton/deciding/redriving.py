@@ -4,6 +4,8 @@ A dead letter and the dead letters of its redrives are one line; success clears 
 chain that succeeded is ended after that, so that a death in between leaves nothing half cleared.
 """
 
+from collections.abc import Iterator, Mapping
+
 from sexton.api.run import Phase
 from sexton.deciding.view import RunView, View
 
@@ -17,44 +19,33 @@ def dead_letter(view: View, name: str) -> RunView | None:
     return run if run is not None and run.phase is Phase.DEAD_LETTERED else None
 
 
-def redrive_in_flight(view: View, request: RunView) -> RunView | None:
-    """Return another run that has been accepted as a redrive in the same line and whose chain goes on.
+def redrive_in_flight(view: View, name: str) -> RunView | None:
+    """Return the run that has been accepted as a redrive in the line of a dead letter and whose chain goes on.
 
     All of a line is for one scheduled time, and success clears all of it, so one at a time is enough.
     """
-    names = _joined(view, request.origin.redrive_of) if request.origin.redrive_of else set()
-    return next(
-        (
-            run
-            for run in view.runs.values()
-            if run.origin.redrive_of in names and not run.phase.ended and run.phase is not Phase.REQUESTED
-        ),
-        None,
+    line = view.line_of(name)
+    return next((run for run in _redrives_in_flight(view) if line_of_redrive(view, run) == line), None)
+
+
+def _redrives_in_flight(view: View) -> Iterator[RunView]:
+    return (
+        run
+        for run in view.runs.values()
+        if run.origin.redrive_of is not None and not run.phase.ended and run.phase is not Phase.REQUESTED
     )
 
 
-def line(view: View, run: RunView) -> list[RunView]:
-    """Return the dead letters that the success of a run clears: the one that it redrives, and all of that line."""
-    if run.origin.redrive_of is None:
-        return []
-    names = _joined(view, run.origin.redrive_of)
-    dead = (each for each in _dead(view) if each.name in names)
-    return sorted(dead, key=lambda each: each.name)
+def line_of_redrive(view: View, run: RunView) -> str | None:
+    """Return the line that the success of a run clears: that of the dead letter which it redrives."""
+    redrives = run.origin.redrive_of
+    return view.line_of(redrives) if redrives is not None else None
 
 
-def _joined(view: View, name: str) -> set[str]:
-    """Return the names that are joined with that of a dead letter, by who redrives whom."""
-    names, dead = {name}, _dead(view)
-    while True:
-        joined = {name for each in dead for name in _names(each) if not names.isdisjoint(_names(each))}
-        if joined <= names:
-            return names
-        names |= joined
-
-
-def _dead(view: View) -> list[RunView]:
-    return [each for each in view.runs.values() if each.phase is Phase.DEAD_LETTERED]
-
-
-def _names(run: RunView) -> set[str]:
-    return {name for name in (run.name, run.origin.redrive_of, run.redriven_by) if name is not None}
+def dead_by_line(view: View) -> Mapping[str, list[RunView]]:
+    """Return the dead letters of each line, in the order of their names."""
+    lines: dict[str, list[RunView]] = {}
+    for run in sorted(view.runs.values(), key=lambda run: run.name):
+        if run.phase is Phase.DEAD_LETTERED:
+            lines.setdefault(view.line_of(run.name), []).append(run)
+    return lines

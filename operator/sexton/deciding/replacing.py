@@ -44,14 +44,13 @@ def replaced(view: View, *, now: datetime) -> frozenset[str]:
     return frozenset(gives_way | going_on)
 
 
-def replaced_end(view: View, run: RunView, *, now: datetime) -> JobEnd:
-    """Return the end of a chain that has given way."""
-    newest = heir(view, now=now)
+def replaced_end(run: RunView, *, by: RunView | None, now: datetime) -> JobEnd:
+    """Return the end of a chain that has given way; `by` is the heir."""
     return JobEnd(
         succeeded=False,
         at=now,
         reason=str(Phase.REPLACED),
-        message=f"replaced by {newest.name}" if newest else "replaced by a newer run",
+        message=f"replaced by {by.name}" if by else "replaced by a newer run",
         exit_code=run.exit_code,
     )
 

@@ -53,7 +53,7 @@ def _refused_redrive(view: View, request: RunView, name: str | None, *, now: dat
     if dead_letter(view, name) is None:
         message = f"{name} is no dead letter of {view.name}"
         return _refused(request, NOT_A_DEAD_LETTER, message, now=now)
-    other = redrive_in_flight(view, request)
+    other = redrive_in_flight(view, name)
     if other is not None:
         message = f"{name} is being redriven already, by {other.name}"
         return _refused(request, REDRIVE_IN_FLIGHT, message, now=now)

@@ -4,7 +4,7 @@ Attempt n+1 starts min(initialDelay · 2^(n-1), maxDelay) after the end of attem
 recorded, its predecessor is `AwaitingRetry`, which is stored, so that a due retry survives restarts.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -117,12 +117,9 @@ def due_retries(view: View, *, now: datetime, cancelled: Collection[str]) -> Ite
             yield StartJob(name=name, run=name, origin=_next_attempt(run), unfired=run.unfired)
 
 
-def is_retry_of_ours(view: View, name: str, origin: Origin) -> bool:
-    """Tell whether a Job is the retry that a failed attempt waits for."""
-    return origin.attempt > 1 and any(
-        successor_name(view, run) == name and run.origin.attempt + 1 == origin.attempt
-        for run in awaiting_retry(view)
-    )
+def awaited(view: View) -> Mapping[str, int]:
+    """Return the names of the retries that failed attempts wait for, and which attempts those are."""
+    return {successor_name(view, run): run.origin.attempt + 1 for run in awaiting_retry(view)}
 
 
 def next_retry(view: View, *, now: datetime) -> datetime | None:

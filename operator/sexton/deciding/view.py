@@ -12,6 +12,7 @@ from sexton.api.faults import Fault
 from sexton.api.run import Phase, Trigger
 from sexton.api.schedule import SchedulePolicy
 from sexton.api.schedule_status import ObservedTiming, ScheduleStatus
+from sexton.deciding.lines import joined
 from sexton.deciding.settings import Settings
 from sexton.timing import Recurrence
 
@@ -226,9 +227,17 @@ class View:
     _stand_ins: Mapping[str, RunView] = field(init=False, repr=False, compare=False)
     """The records that stand in for others whose names are taken, by the names that these would have."""
 
+    _lines: Mapping[str, str] = field(init=False, repr=False, compare=False)
+    """For each name of a dead letter, or of who redrives one, what stands for the line that it belongs to."""
+
     def __post_init__(self) -> None:
-        stand_ins = {run.job_name: run for run in self.runs.values() if run.stands_in}
+        runs = self.runs.values()
+        stand_ins = {run.job_name: run for run in runs if run.stands_in}
         object.__setattr__(self, "_stand_ins", stand_ins)
+        dead = (run for run in runs if run.phase is Phase.DEAD_LETTERED)
+        groups = ((run.name, run.origin.redrive_of, run.redriven_by) for run in dead)
+        lines = joined([name for name in group if name is not None] for group in groups)
+        object.__setattr__(self, "_lines", lines)
 
     @property
     def certain(self) -> bool:
@@ -255,6 +264,10 @@ class View:
         """Return the record of an attempt, by the name that its Job has, or would have."""
         run = self.runs.get(name)
         return run if run is not None and run.job_name == name else self._stand_ins.get(name)
+
+    def line_of(self, name: str) -> str:
+        """Return what stands for the line of a dead letter: those that are joined with it by who redrives whom."""
+        return self._lines.get(name, name)
 
     @property
     def suspended(self) -> bool:

@@ -1,16 +1,16 @@
 """A Schedule that makes the operator fail, or busy, is heard of, and leaves the others their time."""
 
-import asyncio
 import logging
 from collections import Counter
 from typing import Any
 
 import pytest
 
-from sexton.control import reconciling
-from sexton.kube.resources import RUNS
-from unit.control.objects import run_object
-from unit.control.test_executing import Operator
+from sexton.control import sparing
+from sexton.control.sparing import MANY
+from sexton.kube.resources import JOBS, RUNS
+from unit.control.objects import KEY, run_object
+from unit.control.test_executing import NAME_OF_IT, Operator
 from unit.control.test_taken_names import events
 
 
@@ -47,19 +47,21 @@ async def test_the_job_of_a_record_that_has_none_is_looked_for_twice_and_no_more
     assert max(asked.values()) == 2
 
 
-async def test_a_long_decision_is_followed_by_a_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_schedule_that_takes_long_to_decide_about_is_left_alone_for_a_while() -> None:
+    operator = Operator()
+    operator.reconciler._sparing.took(KEY, 10.0, objects=MANY)
+    await operator.reconciler.reconcile(KEY)
+    assert operator.names(JOBS) == []
+    assert list(operator.queue._timers) == [KEY]
+    operator.reconciler._sparing.forget(KEY)
+    await operator.comes_to_rest()
+    assert operator.names(JOBS) == [NAME_OF_IT]
+
+
+async def test_how_long_a_decision_takes_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     operator = await Operator.at_rest()
-    rests: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        rests.append(seconds)
-
-    monkeypatch.setattr(asyncio, "sleep", sleep)
-    monkeypatch.setattr(reconciling, "LONG_DECISION_SECONDS", -1.0)
-    await operator.reconciles()
-    assert rests
-    rests.clear()
-    monkeypatch.setattr(reconciling, "LONG_DECISION_SECONDS", 1000.0)
+    monkeypatch.setattr(sparing, "LONG_SECONDS", -1.0)
+    monkeypatch.setattr(sparing, "MANY", 0)
     operator.clock.passes(300)
     await operator.reconciles()
-    assert rests == []
+    assert operator.reconciler._sparing.rest_seconds(KEY) > 0

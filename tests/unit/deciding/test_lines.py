@@ -3,12 +3,15 @@
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sexton.api.run import Phase
 from sexton.deciding import RunView, decide
+from sexton.deciding.lines import joined
 from sexton.deciding.redriving import REDRIVE_IN_FLIGHT
-from sexton.deciding.steps import EndRun, MarkRedriven
-from unit.deciding.views import at, run, schedule, steps
+from sexton.deciding.steps import ClearDeadLetter, EndRun, MarkRedriven
+from unit.deciding.views import at, job, run, schedule, steps
 
 
 def record(name: str, phase: Phase, *, of: str | None, by: str | None = None) -> RunView:
@@ -33,3 +36,32 @@ def test_a_second_redrive_in_flight_is_refused(of: str, refused: bool) -> None:
     reasons = [each.end.reason for each in steps(plan, EndRun) if each.run is asked]
     assert reasons == ([REDRIVE_IN_FLIGHT] if refused else [])
     assert bool(steps(plan, MarkRedriven)) == (not refused)
+
+
+def closure(groups: list[list[str]], name: str) -> set[str]:
+    """Return all names that are joined with one, the slow way."""
+    names = {name}
+    while more := {each for group in groups if not names.isdisjoint(group) for each in group} - names:
+        names |= more
+    return names
+
+
+@given(st.lists(st.lists(st.sampled_from("abcdefghij"), min_size=1, max_size=3), max_size=12))
+def test_names_that_are_joined_have_one_that_stands_for_them(groups: list[list[str]]) -> None:
+    stands_for = joined(groups)
+    names = {name for group in groups for name in group}
+    assert set(stands_for) == names
+    for name in names:
+        assert {other for other in names if stands_for[other] == stands_for[name]} == closure(groups, name)
+
+
+def test_thousands_that_somebody_has_forged_in_a_row_are_decided_about() -> None:
+    """Joined pair by pair, and once for each run that succeeded, this took longer than anybody waits for a test."""
+    size = 2000
+    dead = [record(f"dead-{n}", Phase.DEAD_LETTERED, of=f"dead-{n - 1}") for n in range(size)]
+    succeeded = [record(f"run-{n}", Phase.RUNNING, of="dead-0") for n in range(size)]
+    jobs = [replace(job("10:05", ended="10:06", name=f"job-run-{n}"), run=f"run-{n}") for n in range(size)]
+    notes = {"uncounted": tuple(f"uid-run-{n}" for n in range(100))}
+    view = schedule(handled="10:05", runs=[*dead, *succeeded], jobs=jobs, stored=notes)
+    cleared = steps(decide(view, now=at("10:08")), ClearDeadLetter)
+    assert len(cleared) == len({each.run.name for each in cleared}) == size, "each is cleared once"
