@@ -18,6 +18,7 @@ import yaml
 Object = dict[str, Any]
 
 TIMEOUT_SECONDS = 30.0
+IDLE_SECONDS = 20.0
 FAULT = 400
 NOT_FOUND, CONFLICT, NOT_NOW = 404, 409, 429
 NOT_NOW_TRIES, NOT_NOW_SECONDS = 20, 0.5
@@ -168,8 +169,8 @@ class Rest:
                 content = answer.read()
             except (http.client.HTTPException, OSError):
                 self._of_thread.connection = None
-                # A connection that has been idle may be dead; what makes no difference when it is asked twice is.
-                if last or method not in ("GET", "DELETE"):
+                # A connection that has been idle may be dead; a write is sent twice only if nothing came of it.
+                if last or method != "GET":
                     raise
                 continue
             if answer.status >= FAULT:
@@ -178,7 +179,14 @@ class Rest:
         raise AssertionError("unreachable")
 
     def _connection(self) -> http.client.HTTPSConnection:
+        """Return this thread's connection: a new one where the API server may have closed the one before by now."""
         connection: http.client.HTTPSConnection | None = getattr(self._of_thread, "connection", None)
+        now = time.monotonic()
+        idle_seconds = now - getattr(self._of_thread, "used_at", now)
+        self._of_thread.used_at = now
+        if connection is not None and idle_seconds > IDLE_SECONDS:
+            connection.close()
+            connection = None
         if connection is None:
             connection = http.client.HTTPSConnection(
                 self._host, self._port, timeout=TIMEOUT_SECONDS, context=self._tls
