@@ -4,6 +4,7 @@ import http.client
 import json
 import time
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,6 +20,7 @@ from cluster.rest import Access
 from cluster.world import World
 from cluster_tools.addresses import free_ports
 from cluster_tools.waiting import wait_for
+from sexton.deciding import Settings
 
 pytestmark = [pytest.mark.simulated_node, pytest.mark.cluster_faults]
 
@@ -26,6 +28,10 @@ PATIENCE_SECONDS = 90.0
 PLACE = "this is where it is deep"
 HTML = "<html><body>Please log in</body></html>"
 MARK = "kopf.zalando.org/KopfFinalizerMarker"
+
+
+ON_A_BUSY_MACHINE = Settings(on_time=timedelta(minutes=5))
+"""What is some real seconds late on the fast clock is not missed."""
 
 
 @pytest.fixture
@@ -81,7 +87,9 @@ def test_a_deep_template_of_one_namespace_keeps_no_other_from_firing(
     """Whether it is there when the operator starts, or comes later."""
     create_deep(world, other, "before", levels=levels)
     world.apply("minutely")
-    operator = world.operator(namespaces=(world.namespace, other), health_address=address)
+    operator = world.operator(
+        namespaces=(world.namespace, other), health_address=address, settings=ON_A_BUSY_MACHINE
+    )
     until_ready(address)
     world.until_fired("minutely", 2)
     create_deep(world, other, "later", levels=levels)
