@@ -18,6 +18,7 @@ from sexton.control.records import is_on_its_way_out, stands_in_for
 from sexton.control.schedule_key import ScheduleKey, owner_of
 from sexton.control.schedules import KnownSchedule
 from sexton.deciding import JobView, RunView
+from sexton.deciding.naming import manual_run_name, run_name
 from sexton.kube.client import KubeClient
 from sexton.kube.errors import NotFound
 from sexton.kube.resources import JOBS, RUNS, SCHEDULES, Resource
@@ -103,9 +104,28 @@ class Looker:
     async def find_stand_in(self, entry: Entry, name: str) -> RunView | None:
         """Look for the record that is stored in place of one whose name is taken, and put it into the cache."""
         async for obj in self.records_of(entry):
-            if stands_in_for(obj, name):
-                return self._cache.run_seen(obj)
+            if stands_in_for(obj, name) and self.is_record(entry, run := self._cache.run_seen(obj), name):
+                return run
         return None
+
+    def is_record(self, entry: Entry, run: RunView | None, name: str) -> bool:
+        """Tell whether a record is the one that ought to have a name: what it is for must give that name.
+
+        Anybody may have made one of that name which is for something else.
+        """
+        if run is None or run.phase is Phase.REQUESTED or run.job_name != name:
+            return False
+        origin, schedule = run.origin, entry.schedule
+        if origin.manual:
+            return name == manual_run_name(
+                schedule=schedule.name, record_uid=run.delivery_id, attempt=origin.attempt
+            )
+        return name == run_name(
+            schedule=schedule.name,
+            uid=schedule.uid,
+            scheduled_time=origin.scheduled_time,
+            attempt=origin.attempt,
+        )
 
     async def find_record(self, entry: Entry, job: JobView) -> RunView | None:
         """Look for the record of a Job, under its own name and, where somebody has taken that, under another."""

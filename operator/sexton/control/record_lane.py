@@ -182,10 +182,10 @@ class RecordLane:
 
     def _is_that_record(self, entry: Entry, live: Object) -> bool:
         """Tell whether what has the name of a record is that record; then what it says is what happened."""
-        run = self._cache.run_seen(live)
+        run, name = self._cache.run_seen(live), live["metadata"]["name"]
         if owner_of(live) != entry.schedule.key or is_on_its_way_out(live):
             return False
-        return run is not None and run.job_name == run.name
+        return self._look.is_record(entry, run, name)
 
     async def _store_under_another_name(self, entry: Entry, body: Object, *, instead_of: Object) -> bool:
         """Store a record whose name somebody has taken under one that nobody can have foreseen.

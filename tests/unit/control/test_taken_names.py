@@ -48,6 +48,23 @@ def not_to_be_read(name: str) -> Object:
     return run
 
 
+def for_another_time(name: str) -> Object:
+    return named(run_object("09:55"), name)
+
+
+def for_another_attempt(name: str) -> Object:
+    run = named(run_object("10:05"), name)
+    run["spec"] |= {"attempt": 2, "trigger": "Retry"}
+    return run
+
+
+def that_stands_in_for_itself(name: str) -> Object:
+    """Return one of no use that says of itself that it stands in for what is to be stored."""
+    run = named(run_object("09:55"), name)
+    run["metadata"]["annotations"][meta.RECORD_OF_ANNOTATION] = name
+    return run
+
+
 SQUATTERS: dict[str, Callable[[str], Object]] = {
     "a request": lambda name: named(request(name), name),
     "a request that claims the occurrence": lambda name: named(as_if_scheduled("10:05:00"), name),
@@ -56,6 +73,13 @@ SQUATTERS: dict[str, Callable[[str], Object]] = {
     "one that a finalizer keeps": held_by_a_finalizer,
     "one that can't be read": not_to_be_read,
 }
+
+OF_OURS: dict[str, Callable[[str], Object]] = {
+    "for another time": for_another_time,
+    "for another attempt": for_another_attempt,
+    "standing in for itself": that_stands_in_for_itself,
+}
+"""Forged ones that belong to the Schedule, bear the name, and are for something else."""
 
 
 def shows(operator: Operator) -> None:
@@ -81,6 +105,13 @@ def stand_ins(operator: Operator, name: str = NAME_OF_IT) -> list[Object]:
         for run in operator.server.store.of(RUNS)
         if run["metadata"].get("annotations", {}).get(meta.RECORD_OF_ANNOTATION) == name
     ]
+
+
+def forged_stand_in(operator: Operator) -> None:
+    """Have somebody store a record that says that it stands in for the next one, and is for something else."""
+    run = named(run_object("09:55"), f"{NAME_OF_IT}-forged")
+    run["metadata"]["annotations"][meta.RECORD_OF_ANNOTATION] = NAME_OF_IT
+    operator.server.put(RUNS, run)
 
 
 def events(operator: Operator) -> list[str]:
@@ -246,3 +277,35 @@ async def test_a_record_that_says_of_itself_what_it_can_not_be_has_its_own_name(
     run = run_object("10:05")
     run["metadata"]["annotations"][meta.RECORD_OF_ANNOTATION] = says
     assert read_run(run, clock=StillClock()).job_name == NAME_OF_IT
+
+
+def with_a_run_in_flight() -> Operator:
+    operator = Operator(now="10:05:00.25")
+    operator.cache.job_seen(operator.server.put(JOBS, job_object("10:00")))
+    operator.cache.run_seen(operator.server.put(RUNS, run_object("10:00")))
+    return operator
+
+
+def skips(operator: Operator) -> list[Object]:
+    return [run for run in operator.server.store.of(RUNS) if run["status"].get("phase") == "Skipped"]
+
+
+@pytest.mark.parametrize("squatter", OF_OURS)
+async def test_a_skip_is_on_record_though_somebody_forged_one_of_its_name_for_something_else(
+    squatter: str,
+) -> None:
+    operator = with_a_run_in_flight()
+    operator.server.put(RUNS, OF_OURS[squatter](NAME_OF_IT))
+    await operator.comes_to_rest()
+    assert len(skips(operator)) == 1
+    assert operator.status["counters"]["skippedOverlaps"] == 1
+    assert "ReconcileFailed" not in events(operator)
+
+
+async def test_a_forged_stand_in_is_not_taken_for_the_record() -> None:
+    operator = with_a_run_in_flight()
+    operator.server.put(RUNS, without_an_owner(NAME_OF_IT))
+    forged_stand_in(operator)
+    await operator.comes_to_rest()
+    assert len(skips(operator)) == 1
+    assert operator.status["counters"]["skippedOverlaps"] == 1
