@@ -45,6 +45,7 @@ NEIGHBOUR = "neighbour"
 """A Schedule in the namespace of the poison, which that does not name."""
 
 OK = 200
+LONG_AGO = "2020-01-01T00:00:00Z"
 SENSIBLE = frozenset({"/version"})
 """Paths that are asked for and belong to no namespace."""
 AT_MOST_WHEN_QUIET = 3
@@ -180,12 +181,11 @@ def _goes_on_after(town: Town, poisoner: Poisoner) -> list[str]:
 
     Hundreds of forged records are hundreds of writes for it, one after the other.
     """
-    theirs = _victim(town, poisoner, OF_A)
-    since = town.clock.now()
+    world, since = town.seen_from(poisoner.namespace), town.clock.now()
     try:
         town.until(
             f"{OF_A} in {poisoner.namespace} to go on",
-            lambda: max(theirs.begun(town.requests(poisoner.namespace)), default=since) > since,
+            lambda: moment(world.status(OF_A).get("lastScheduleTime", LONG_AGO)) > since,
         )
     except NotReadyError:
         return [f"{OF_A} has not been started since {since:%H:%M}"]
