@@ -4,6 +4,7 @@ All of it happens in the namespace of a, where a has a Schedule. What the API se
 it was stored is counted.
 """
 
+import copy
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -27,14 +28,10 @@ OF_A = "theirs"
 REFUSALS = (400, 409, 413, 422)
 
 
-FEW_LABELS, MANY_LABELS = 15_000, 20_000
-"""Of seventy characters each: as many as there is room for in the storage, and more than that."""
-LABELS_TO_SPARE = 8
-"""The room that is left: less than any write of the operator's needs."""
-
-
-def _labels(count: int) -> dict[str, str]:
-    return {f"l{i}": "x" * 60 for i in range(count)}
+FITS, DOES_NOT_FIT = 1_000_000, 1_600_000
+"""Characters that there is room for in the storage, and more than that."""
+TO_SPARE = 16
+"""Characters that are left at most: less than any write of the operator's needs."""
 
 
 @dataclass(slots=True)
@@ -71,27 +68,28 @@ class Poisoner:
         """Create a Schedule, as an editor; `depth` is that of what stands where DEEP does."""
         self._store(self.people.editor, "schedules", body, depth=depth)
 
-    def biggest(self, plural: str, body: Object) -> None:
-        """Create an object with as many labels as there is room for: nobody bounds those but the storage."""
-        fits, does_not = FEW_LABELS, MANY_LABELS
-        while does_not - fits > LABELS_TO_SPARE:
-            labels = (fits + does_not) // 2
-            if self._fits(plural, body, labels):
-                fits = labels
+    def biggest_schedule(self, body: Object) -> None:
+        """Create a Schedule whose template has as much in it as there is room for in the storage."""
+        fits, does_not = FITS, DOES_NOT_FIT
+        while does_not - fits > TO_SPARE:
+            size = (fits + does_not) // 2
+            if self._fits(body, size):
+                fits = size
             else:
-                does_not = labels
-        body["metadata"]["labels"] = _labels(fits)
-        self._store(self.people.editor, plural, body)
+                does_not = size
+        body["spec"]["jobTemplate"]["spec"]["odd"] = "x" * fits
+        self.schedule(body)
 
-    def _fits(self, plural: str, body: Object, labels: int) -> bool:
-        """Tell whether there is room for so many labels, by trying."""
-        name, metadata = f"{body['metadata']['name']}-{labels}", body["metadata"]
-        tried = {**body, "metadata": {**metadata, "name": name, "labels": _labels(labels)}}
+    def _fits(self, body: Object, size: int) -> bool:
+        """Tell whether there is room for so many characters, by trying with a name as long."""
+        tried = copy.deepcopy(body)
+        tried["metadata"]["name"] = name = body["metadata"]["name"][:-1] + "t"
+        tried["spec"]["jobTemplate"]["spec"]["odd"] = "x" * size
         try:
-            self.people.editor.create(plural, self.namespace, tried)
-        except (RequestRefused, OSError):
+            self.people.editor.create("schedules", self.namespace, tried)
+        except RequestRefused:
             return False
-        self.people.editor.delete(plural, self.namespace, name)
+        self.people.editor.delete("schedules", self.namespace, name)
         return True
 
     def _store(self, person: Rest, plural: str, body: Object, *, depth: int = 0) -> None:
@@ -157,7 +155,7 @@ def times_of_old_requests(poisoner: Poisoner) -> None:
 
 def times_everywhere(poisoner: Poisoner) -> None:
     """Forge records with times that are none, in each field, in each phase."""
-    phases = ("Running", "AwaitingRetry", "Pending", "DeadLettered", "Missed", "")
+    phases = ("Running", "AwaitingRetry", "DeadLettered", "Missed")
     fields = ("startTime", "completionTime", "waitingSince", "nextAttemptTime")
     for i, time in enumerate(TIMES):
         for j, phase in enumerate(phases):
@@ -303,18 +301,10 @@ def big_objects(poisoner: Poisoner) -> None:
     poisoner.schedule(ours)
 
 
-def objects_that_cannot_grow(poisoner: Poisoner) -> None:
-    """Create records, a request and a Schedule so big that nothing can be added to them: every patch is refused."""
-    if poisoner.round:
-        return  # a megabyte and a half each: once is enough
-    statuses: tuple[Object | None, ...] = ({"phase": "AwaitingRetry", "nextAttemptTime": ONCE}, None)
-    for i, status in enumerate(statuses):
-        name = poisoner.name(i)
-        body = request(OF_A, name) if status is None else record(poisoner.claim(), name, status)
-        poisoner.biggest("scheduleruns", body)
-    poisoner.biggest(
-        "schedules", schedule(poisoner.name("s"), namespace=poisoner.namespace, image=poisoner.image)
-    )
+def a_schedule_that_cannot_grow(poisoner: Poisoner) -> None:
+    """Create a Schedule so big that no status can be added to it: every write of it is refused by the storage."""
+    body = schedule(poisoner.name("s"), namespace=poisoner.namespace, image=poisoner.image)
+    poisoner.biggest_schedule(body)
 
 
 def long_names(poisoner: Poisoner) -> None:
@@ -382,7 +372,7 @@ POISONS: dict[str, Poison] = {
         finalizers,
         deep_templates,
         big_objects,
-        objects_that_cannot_grow,
+        a_schedule_that_cannot_grow,
         long_names,
         odd_schedules,
     )
