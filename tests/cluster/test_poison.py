@@ -138,7 +138,8 @@ def _played(town: Town, poisoners: dict[str, Poisoner]) -> Outcomes:
         poisoner.round += 1
         POISONS[name](poisoner)
     found.operator += _while_it_works(town)
-    found.beside = {name: _goes_on_after(town, poisoner) for name, poisoner in poisoners.items()}
+    worked_until = town.clock.now()
+    found.beside = {name: _goes_on(town, each, since=worked_until) for name, each in poisoners.items()}
     quiet_from = datetime.now(UTC)
     town.until_now_is(town.clock.now() + QUIET)
     until = town.clock.now()
@@ -176,12 +177,12 @@ def _victim(town: Town, poisoner: Poisoner, name: str) -> Victim:
     return Victim(world=world, name=name, uid=world.schedule(name)["metadata"]["uid"])
 
 
-def _goes_on_after(town: Town, poisoner: Poisoner) -> list[str]:
+def _goes_on(town: Town, poisoner: Poisoner, *, since: datetime) -> list[str]:
     """Return what is wrong with the Schedule that the poison names as its own: it may be late, but it goes on.
 
     Hundreds of forged records are hundreds of writes for it, one after the other.
     """
-    world, since = town.seen_from(poisoner.namespace), town.clock.now()
+    world = town.seen_from(poisoner.namespace)
     try:
         town.until(
             f"{OF_A} in {poisoner.namespace} to go on",
