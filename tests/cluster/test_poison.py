@@ -74,17 +74,17 @@ def lenient_definitions(cluster: ClusterAccess) -> Iterator[None]:
 
 
 def _checks(cluster: ClusterAccess) -> bool:
-    """Tell whether the definitions in force refuse what contradicts itself; a new one takes a moment to be in force."""
+    """Tell whether the definitions in force refuse what is no name; a new one takes a moment to be in force."""
     body = {
         "apiVersion": "sexton.dev/v1",
         "kind": "ScheduleRun",
-        "metadata": {"name": "second-attempt-of-a-manual-run"},
-        "spec": {"scheduleName": "nobody", "attempt": 2},
+        "metadata": {"name": "no-name"},
+        "spec": {"scheduleName": "no/name"},
     }
     try:
         cluster.kubectl("create", "--dry-run=server", "--filename", "-", stdin=json.dumps(body))
     except CommandError as failed:
-        if "must be 1 unless" not in failed.stderr:
+        if "must be lower-case letters" not in failed.stderr:
             raise
         return True
     return False
@@ -95,7 +95,7 @@ def _without_checks(schema: Any) -> Any:
         return [_without_checks(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    checks = ("pattern", "x-kubernetes-validations")
+    checks = ("pattern", "x-kubernetes-validations") if schema.get("type") == "string" else ()
     return {key: _without_checks(value) for key, value in schema.items() if key not in checks}
 
 
@@ -153,7 +153,7 @@ def _played(town: Town, poisoners: dict[str, Poisoner]) -> Outcomes:
         found.beside[name] += _late(
             _victim(town, poisoner, NEIGHBOUR), of_it, since=watched_from, until=until
         )
-        found.beside[name] += _asked_too_often(of_it, since=quiet_from)
+        found.beside[name] += _asked_too_often(of_it, poisoner, since=quiet_from)
         if not poisoner.stored:
             found.beside[name].append("nothing of it was stored: this is no test")
     elsewhere = Counter(each.object for each in requests if not each.namespace)
@@ -203,12 +203,12 @@ def _late(theirs: Victim, requests: list[Request], *, since: datetime, until: da
     ]
 
 
-def _asked_too_often(requests: list[Request], *, since: datetime) -> list[str]:
-    """Return what was asked for again and again: what is not there, and records, which nobody has changed."""
+def _asked_too_often(requests: list[Request], poisoner: Poisoner, *, since: datetime) -> list[str]:
+    """Return what was asked for again and again: what is not there, and records of the poison, which nobody changes."""
     asked = Counter(
         each.object
         for each in requests
-        if each.at >= since and each.verb == "get" and (each.code != OK or each.resource == "scheduleruns")
+        if each.at >= since and each.verb == "get" and (each.code != OK or each.name in poisoner.runs)
     )
     return [
         f"{path} was asked for {count} times" for path, count in asked.items() if count > AT_MOST_WHEN_QUIET

@@ -7,7 +7,7 @@ it was stored is counted.
 import copy
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -47,6 +47,8 @@ class Poisoner:
     round: int = 0
     stored: int = 0
     refused: int = 0
+    runs: set[str] = field(default_factory=set)
+    """The names of the runs that it has created, or tried to."""
 
     def claim(self, **more: Any) -> Claim:
         """Return the claim to be a run of the Schedule of a."""
@@ -58,6 +60,7 @@ class Poisoner:
 
     def run(self, body: Object) -> None:
         """Create a ScheduleRun, as a runner."""
+        self.runs.add(body["metadata"]["name"])
         self._store(self.people.runner, "scheduleruns", body)
 
     def job(self, body: Object) -> None:

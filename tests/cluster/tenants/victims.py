@@ -15,7 +15,7 @@ from cluster.tenants.requests_log import CREATED, Request
 from cluster_tools.errors import NotReadyError
 
 ON_TIME = timedelta(seconds=60)
-REST_SECONDS = 40.0
+REST_SECONDS = 120.0
 COUNTERS = ("caughtUp", "retried", "failed", "deadLettered", "missed", "skippedOverlaps")
 """Those that stay at zero for a Schedule whose Jobs succeed at once."""
 
