@@ -15,7 +15,7 @@ from sexton.control.asked import Asked
 from sexton.control.entry import Entry
 from sexton.control.jobs import Object, read_job
 from sexton.control.legible import rest_of_job, rest_of_run
-from sexton.control.records import is_on_its_way_out, is_request, read_run, request_identity
+from sexton.control.records import cannot_grow, is_on_its_way_out, is_request, read_run, request_identity
 from sexton.control.schedule_key import ScheduleKey, key_of, owner_of
 from sexton.control.schedules import TEMPLATE_KEPT_BYTES, KnownSchedule, read_schedule
 from sexton.control.set_aside import SetAside
@@ -392,6 +392,10 @@ class Cache:
         schedule, name = request_identity(obj)
         if self.set_aside.has(RUNS, obj["metadata"]):
             return  # it can't be answered as it is
+        if (fault := cannot_grow(obj)) is not None:
+            self.asked.gone(schedule, name)
+            self.set_aside.put(RUNS, obj, fault)
+            return
         if not is_object_name(schedule[1]):
             self._unanswerable(obj)
             return

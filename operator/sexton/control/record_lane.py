@@ -19,6 +19,7 @@ from sexton.control.looking import Looker
 from sexton.control.records import (
     Pending,
     adopting,
+    cannot_grow,
     cleared_record,
     ended_record,
     grown_window,
@@ -270,7 +271,7 @@ class RecordLane:
         key, namespace, name = entry.schedule.key, entry.schedule.namespace, run.name
         if run.phase is Phase.REQUESTED and origin is not None:
             live = await self._look.read(RUNS, namespace, name)
-            if live is None or not is_request(live) or live["metadata"]["uid"] != run.uid:
+            if live is None or not _is_that_request(live, run):
                 self._cache.asked.gone(entry.schedule.identity, name)
                 if live is not None:
                     self._cache.run_seen(live)
@@ -297,6 +298,11 @@ class RecordLane:
         self._cache.record_deleted(entry.schedule.key, step.record.name)
         if step.announcement is not None:
             self._events.tell(entry.schedule, step.announcement)
+
+
+def _is_that_request(live: Object, run: RunView) -> bool:
+    """Tell whether a request still is one that can be answered."""
+    return is_request(live) and live["metadata"]["uid"] == run.uid and cannot_grow(live) is None
 
 
 def _who_took_it(live: Object) -> str:

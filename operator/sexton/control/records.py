@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from sexton.api import meta
 from sexton.api import run as api
 from sexton.api.condition import Condition, ConditionStatus, reason_word
+from sexton.api.extent import bytes_of
 from sexton.api.faults import schema_faults
 from sexton.api.run import Phase, ScheduleRunSpec, ScheduleRunStatus
 from sexton.api.schedule import ATTEMPTS_LIMIT
@@ -36,6 +37,10 @@ from sexton.kube.clock import Clock
 from sexton.kube.watching import Identity
 
 Object = dict[str, Any]
+
+LARGEST_REQUEST_BYTES = 128 * 1024
+"""How long a request may be as compact JSON. All annotations of an object together have 256 KiB at most, and the whole
+1.5 MiB, and what makes a request a record is to fit in as well."""
 
 REDRIVEN = "Redriven"
 """The reason of a record that was a dead letter until a redrive succeeded."""
@@ -65,6 +70,20 @@ def is_request(obj: Object) -> bool:
     One that somebody has deleted, and a finalizer keeps, asks for nothing any more.
     """
     return not (obj.get("status") or {}).get("phase") and not is_on_its_way_out(obj)
+
+
+def cannot_grow(request: Object) -> str | None:
+    """Say why a request can't be answered that is so large that the API server may not take it with an answer.
+
+    Its Job would be created, and never be on record.
+    """
+    size = bytes_of(request)
+    if size <= LARGEST_REQUEST_BYTES:
+        return None
+    return (
+        f"it is {size} bytes long as compact JSON, and a run that somebody asks for may be at most"
+        f" {LARGEST_REQUEST_BYTES} (128 KiB): create another with fewer or shorter labels and annotations"
+    )
 
 
 def is_on_its_way_out(obj: Object) -> bool:

@@ -277,3 +277,26 @@ async def test_taking_an_annotation_off_a_job_does_not_cancel_its_run() -> None:
     operator.cache.job_seen(job)
     await operator.comes_to_rest()
     assert operator.names(JOBS) == [name]
+
+
+@pytest.mark.parametrize("grows_meanwhile", [False, True])
+async def test_a_request_that_has_no_room_for_an_answer_starts_nothing_and_stops_nobody(
+    *, grows_meanwhile: bool
+) -> None:
+    """Its Job would be created and never be on record, and nothing more of the Schedule would start."""
+    operator = Operator(now="10:04:30", concurrencyPolicy="Allow")
+    large = request()
+    large["metadata"]["annotations"] = {"example.org/note": "x" * 260_000}
+    if grows_meanwhile:
+        operator.cache.run_seen(operator.server.put(RUNS, request()))
+    stored = operator.server.put(RUNS, large)
+    if not grows_meanwhile:
+        operator.cache.run_seen(stored)
+    await operator.comes_to_rest()
+    assert operator.stored(RUNS, "by-hand")["metadata"].get("ownerReferences") is None
+    operator.clock.passes(31.0)
+    await operator.comes_to_rest()
+    assert NAME_OF_IT in operator.names(JOBS), "the occurrence runs"
+    assert operator.stored(RUNS, NAME_OF_IT)["status"]["phase"] == "Running"
+    (line,) = operator.cache.set_aside.lines()
+    assert "by-hand: it is 26" in line
