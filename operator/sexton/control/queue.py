@@ -64,6 +64,8 @@ class KeyedQueue(Generic[K]):
         self._again: dict[K, bool] = {}
         """Running keys that are to run once more, and whether in the first lane."""
         self._heap: list[tuple[datetime, K]] = []
+        self._in_heap: set[tuple[datetime, K]] = set()
+        """What the heap has, so that a key that is woken again and again is not in it for one instant many times."""
         self._earliest: dict[K, datetime] = {}
         self._timers: dict[K, asyncio.TimerHandle] = {}
         self._changed = asyncio.Event()
@@ -159,7 +161,9 @@ class KeyedQueue(Generic[K]):
         if known is not None and known <= instant:
             return
         self._earliest[key] = instant
-        heapq.heappush(self._heap, (instant, key))
+        if (instant, key) not in self._in_heap:
+            self._in_heap.add((instant, key))
+            heapq.heappush(self._heap, (instant, key))
         if self._heap[0] == (instant, key):
             self._changed.set()
 
@@ -184,6 +188,7 @@ class KeyedQueue(Generic[K]):
             now = self._clock.now()
             while self._heap and self._heap[0][0] <= now:
                 instant, key = heapq.heappop(self._heap)
+                self._in_heap.discard((instant, key))
                 if self._earliest.get(key) == instant:
                     del self._earliest[key]
                 self.wake(key, due=True)

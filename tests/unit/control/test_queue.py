@@ -495,3 +495,17 @@ def test_whatever_is_woken_runs(woken: list[tuple[str, bool]], workers: int) -> 
         assert sorted(works.begun, key=int) == [str(number) for number in range(len(woken))]
 
     asyncio.run(check())
+
+
+async def test_a_key_that_is_woken_again_and_again_is_in_the_heap_once_for_an_instant() -> None:
+    works = Works()
+    works.opens()
+    running = asyncio.create_task(works.queue.run())
+    for _ in range(50):
+        works.queue.wake_at(key("a"), at("23:00"))
+        works.queue.wake_at(key("a"), works.clock.now() + timedelta(seconds=1))
+        works.clock.passes(2)
+        await works.settles()
+    assert len(works.begun) == 50
+    assert len(works.queue._heap) == 1
+    running.cancel()
