@@ -145,7 +145,7 @@ class Looker:
         if live is None:
             return False
         run = self._cache.run_seen(live)
-        if owner_of(live) == entry.schedule.key and run is not None and run.job_name == name:
+        if owner_of(live) == entry.schedule.key and self.is_record(entry, run, name):
             return True
         return await self.find_stand_in(entry, name) is not None
 
