@@ -7,8 +7,9 @@ and what it shows of their sizes decides how many the next one has.
 PAGE = 200
 """Objects a page at most: a list of hundred thousands must not be held whole by either side."""
 
-FIRST_PAGE = 10
-"""Objects of the first page of a list: all of them may be as large as can be."""
+FIRST_PAGE = 3
+"""Objects of the first page of a list: all of them may be as large as can be, and take thirty times their text when
+they are read."""
 
 AIM_BYTES = 4 * 1024 * 1024
 """How large a page should be. Its objects take several times as much while they are looked at."""

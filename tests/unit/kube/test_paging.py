@@ -52,7 +52,7 @@ class Collection:
 
 COLLECTIONS = {
     "nothing": ([], 1),
-    "a few small ones": ([100] * 9, 1),
+    "a few small ones": ([100] * 9, 2),
     "many small ones": ([100] * 2_000, 14),
     "large ones": ([900_000] * 40, 11),
     "the largest of all": ([LARGEST_OBJECT] * 25, 13),
