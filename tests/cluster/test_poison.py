@@ -142,7 +142,7 @@ def _played(town: Town, poisoners: dict[str, Poisoner]) -> Outcomes:
     found.beside = {name: _goes_on(town, each, since=worked_until) for name, each in poisoners.items()}
     quiet_from = datetime.now(UTC)
     town.until_now_is(town.clock.now() + QUIET)
-    until = town.clock.now()
+    until, quiet_until = town.clock.now(), datetime.now(UTC)
     found.operator += town.faults_of(ours, floor)
     log = town.log.read_text()
     if "Traceback" in log:
@@ -153,7 +153,9 @@ def _played(town: Town, poisoners: dict[str, Poisoner]) -> Outcomes:
         found.beside[name] += _late(
             _victim(town, poisoner, NEIGHBOUR), of_it, since=watched_from, until=until
         )
-        found.beside[name] += _asked_too_often(of_it, poisoner, since=quiet_from)
+        found.beside[name] += _asked_too_often(
+            [each for each in of_it if quiet_from <= each.at < quiet_until], poisoner
+        )
         if not poisoner.stored:
             found.beside[name].append("nothing of it was stored: this is no test")
     elsewhere = Counter(each.object for each in requests if not each.namespace)
@@ -203,12 +205,12 @@ def _late(theirs: Victim, requests: list[Request], *, since: datetime, until: da
     ]
 
 
-def _asked_too_often(requests: list[Request], poisoner: Poisoner, *, since: datetime) -> list[str]:
+def _asked_too_often(requests: list[Request], poisoner: Poisoner) -> list[str]:
     """Return what was asked for again and again: what is not there, and records of the poison, which nobody changes."""
     asked = Counter(
         each.object
         for each in requests
-        if each.at >= since and each.verb == "get" and (each.code != OK or each.name in poisoner.runs)
+        if each.verb == "get" and (each.code != OK or each.name in poisoner.runs)
     )
     return [
         f"{path} was asked for {count} times" for path, count in asked.items() if count > AT_MOST_WHEN_QUIET
