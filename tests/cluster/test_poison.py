@@ -48,8 +48,6 @@ OK = 200
 LONG_AGO = "2020-01-01T00:00:00Z"
 SENSIBLE = frozenset({"/version"})
 """Paths that are asked for and belong to no namespace."""
-AT_MOST_WHEN_QUIET = 3
-"""How often an object that does not change may be asked for in the second half of a play: less often each time."""
 
 Object = dict[str, Any]
 
