@@ -84,14 +84,12 @@ class Cache:
         """Return what is known of a Schedule, or None if there is none (any more)."""
         return self._entries.get(key)
 
-    def view(
-        self, key: ScheduleKey, *, clocks_agree: bool, may_catch_up: bool = True, rivals: int = 0
-    ) -> View:
-        """Return everything that a decision about a Schedule rests on."""
-        entry = self._entries[key]
+    def view(self, entry: Entry, *, clocks_agree: bool, may_catch_up: bool = True, rivals: int = 0) -> View:
+        """Return everything that a decision about a Schedule rests on; it may have been deleted meanwhile."""
         if not entry.met:
             self._meet(entry)
         schedule = entry.schedule
+        key = schedule.key
         jobs, runs = self._jobs.get(key, {}), self._runs.get(key, {})
         asked = self.asked.next_for(schedule.identity, jobs.values())
         return View(

@@ -25,7 +25,7 @@ async def probe(look: Looker, cache: Cache, entry: Entry, *, clock: Clock) -> No
     schedule, now = entry.schedule, clock.now()
     if schedule.status.observed_generation is None and now - schedule.created_at > YOUNG:
         await _read_newest(look, cache, entry, clock=clock)
-    search = beyond_the_cursor(cache.view(schedule.key, clocks_agree=True), now=now)
+    search = beyond_the_cursor(cache.view(entry, clocks_agree=True), now=now)
     name = next(search, None)
     while name is not None:
         last = await _read(look, cache, entry, name)
@@ -37,7 +37,7 @@ async def probe(look: Looker, cache: Cache, entry: Entry, *, clock: Clock) -> No
 
 async def _read_newest(look: Looker, cache: Cache, entry: Entry, *, clock: Clock) -> None:
     """Read the newest record of a Schedule that has no status: somebody has wiped it, and the cursor was in it."""
-    view = cache.view(entry.schedule.key, clocks_agree=True)
+    view = cache.view(entry, clocks_agree=True)
     newest: tuple[datetime, Object] | None = None
     async for obj in look.records_of(entry):
         with suppress(Unreadable):  # what nobody can read claims no occurrence

@@ -107,7 +107,7 @@ class Reconciler:
             self._queue.looked_at(key)
             begun = time.thread_time()
             view = self._cache.view(
-                key,
+                entry,
                 clocks_agree=self._client.agreement.holds,
                 may_catch_up=self._gate.may(key),
                 rivals=self._gate.rivals(key),

@@ -5,10 +5,11 @@ from datetime import timedelta
 from typing import Any
 
 from sexton.api.times import format_instant
+from sexton.control.cache import Cache
 from sexton.control.jobs import build_job
 from sexton.control.records import running_record
 from sexton.control.schedule_key import ScheduleKey
-from sexton.deciding import JobView, Origin
+from sexton.deciding import JobView, Origin, View
 from sexton.deciding.steps import StartJob
 from unit.deciding.views import NAME, NAMESPACE, TEMPLATE, UID, at, name_of, origin_of, spec_of
 
@@ -20,6 +21,13 @@ KEY = ScheduleKey(NAMESPACE, UID)
 def key(uid: str) -> ScheduleKey:
     """Return the key of another Schedule in the same namespace."""
     return ScheduleKey(NAMESPACE, uid)
+
+
+def view_of(cache: Cache) -> View:
+    """Return what a decision about our Schedule would rest on now."""
+    entry = cache.entry(KEY)
+    assert entry is not None
+    return cache.view(entry, clocks_agree=True)
 
 
 def schedule_object(

@@ -9,7 +9,7 @@ from sexton.control.cache import Cache
 from sexton.control.schedule_key import ScheduleKey
 from sexton.deciding import Settings, View
 from unit.control.clocks import StillClock
-from unit.control.objects import KEY, job_object, run_object, schedule_object
+from unit.control.objects import KEY, job_object, run_object, schedule_object, view_of
 from unit.deciding.views import at, name_of
 
 Object = dict[str, Any]
@@ -37,7 +37,7 @@ class Known:
 
     @property
     def view(self) -> View:
-        return self.cache.view(KEY, clocks_agree=True)
+        return view_of(self.cache)
 
 
 def window_object(first: str = "10:00", last: str = "10:05", *, version: int = 3) -> Object:

@@ -22,7 +22,7 @@ from sexton.kube.errors import Outage, Refused, StatusReport
 from sexton.kube.resources import JOBS, RUNS, SCHEDULES, Resource
 from unit.control.api_server import ApiServer, Object
 from unit.control.clocks import StillClock
-from unit.control.objects import KEY, job_object, key, run_object, schedule_object
+from unit.control.objects import KEY, job_object, key, run_object, schedule_object, view_of
 from unit.deciding.views import NAMESPACE, at, name_of, origin_of
 
 DUE = "10:05:00.25"
@@ -100,7 +100,7 @@ class Operator:
 
     @property
     def view(self) -> View:
-        return self.cache.view(KEY, clocks_agree=True)
+        return view_of(self.cache)
 
     def stored(self, resource: Resource, name: str) -> Object:
         return self.server.objects[resource.plural, NAMESPACE, name]
@@ -279,6 +279,18 @@ async def test_after_an_outage_the_schedule_is_read_before_anything_starts() -> 
     await operator.comes_to_rest()
     assert operator.names(JOBS) == []
     assert operator.status["observedTiming"]["suspend"] is True
+
+
+async def test_a_schedule_that_turns_out_to_be_deleted_while_it_is_taken_over_is_no_fault(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Its deletion is read live, before the watch shows it; the records beyond its cursor have not been looked for."""
+    operator = Operator()
+    del operator.server.objects[SCHEDULES.plural, NAMESPACE, "nightly"]
+    operator.server.interruptions += 1
+    await operator.reconciles()
+    assert operator.cache.entry(KEY) is None
+    assert caplog.messages == []
 
 
 async def test_while_it_is_in_doubt_no_window_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from sexton.control.schedule_key import ScheduleKey
 from sexton.deciding import Plan, Settings, decide
 from unit.control.api_server import ApiServer
 from unit.control.clocks import StillClock
-from unit.control.objects import KEY, job_object, run_object, schedule_object
+from unit.control.objects import KEY, job_object, run_object, schedule_object, view_of
 from unit.deciding.views import NAMESPACE, UID, at, name_of
 
 Object = dict[str, Any]
@@ -78,7 +78,7 @@ class Tenants:
 
     def known(self) -> tuple[Object, Object, Plan]:
         """Return the Jobs and the records of the Schedule, and what is decided upon them."""
-        view = self.cache.view(KEY, clocks_agree=True)
+        view = view_of(self.cache)
         return dict(view.jobs), dict(view.runs), decide(view, now=at("10:05"))
 
 
@@ -119,7 +119,7 @@ async def test_a_list_without_a_namesake_drops_nothing_of_another_namespace(kind
     observer.seen(ours)
     observer.seen(forged(ours))
     observer.listed({(NAMESPACE, NAME_OF_IT)}, resource_version=1000)
-    view = tenants.cache.view(KEY, clocks_agree=True)
+    view = view_of(tenants.cache)
     assert NAME_OF_IT in (view.jobs if kind == "Job" else view.runs)
 
 
@@ -138,7 +138,7 @@ def test_a_request_in_another_namespace_is_for_a_schedule_there() -> None:
     request = run_object("10:05", phase="")
     del request["metadata"]["ownerReferences"]
     tenants.cache.run_seen(forged(request))
-    assert tenants.cache.view(KEY, clocks_agree=True).runs == {}
+    assert view_of(tenants.cache).runs == {}
     assert tenants.woken == []
 
 

@@ -16,7 +16,7 @@ from sexton.kube.errors import Conflict, KubeError, Outage, Refused, StatusRepor
 from sexton.kube.resources import RUNS, SCHEDULES, Resource
 from unit.control.api_server import ApiServer, Object
 from unit.control.clocks import StillClock
-from unit.control.objects import KEY, run_object, schedule_object
+from unit.control.objects import KEY, run_object, schedule_object, view_of
 from unit.deciding.views import NAMESPACE, name_of
 
 SETTINGS = Settings()
@@ -98,7 +98,7 @@ async def test_a_schedule_that_has_not_been_seen_yet_is() -> None:
     asked.server.put(SCHEDULES, schedule_object())
     await asked.works()
     assert is_request(asked.server.objects[THE_REQUEST])
-    assert list(asked.cache.view(KEY, clocks_agree=True).runs) == [name_of("10:00")]
+    assert list(view_of(asked.cache).runs) == [name_of("10:00")]
     assert KEY in asked.woken
 
 

@@ -15,7 +15,7 @@ from sexton.deciding.steps import Announcement, EventType
 from sexton.kube.resources import JOBS, RUNS
 from unit.control.api_server import ApiServer
 from unit.control.clocks import StillClock
-from unit.control.objects import KEY, job_object, run_object, schedule_object
+from unit.control.objects import job_object, run_object, schedule_object, view_of
 from unit.deciding.views import NAMESPACE, name_of
 
 Object = dict[str, Any]
@@ -131,7 +131,7 @@ class Observed:
 
     @property
     def view(self) -> View:
-        return self.cache.view(KEY, clocks_agree=True)
+        return view_of(self.cache)
 
 
 def tampered(**status: object) -> Object:
