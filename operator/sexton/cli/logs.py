@@ -13,6 +13,9 @@ from typing import Any
 FIELDS = ("namespace", "schedule", "run")
 """What a line names first, where it is about one of them."""
 
+LONGEST_TEXT = 8 * 1024
+"""How many characters of a message, an exception or a field are written: they may quote what anybody has stored."""
+
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
@@ -79,7 +82,18 @@ def configure_logging(log_format: LogFormat, *, verbose: bool) -> None:
 
 def _extras(record: logging.LogRecord) -> dict[str, Any]:
     extras = {key: value for key, value in vars(record).items() if key not in _STANDARD}
-    return {key: extras[key] for key in FIELDS if key in extras} | extras
+    return {
+        key: _cut(value) if isinstance(value, str) else value
+        for key, value in ({key: extras[key] for key in FIELDS if key in extras} | extras).items()
+    }
+
+
+def _cut(text: str) -> str:
+    """Return a text without its middle if it is too long: a message is at its beginning, an exception at its end."""
+    if len(text) <= LONGEST_TEXT:
+        return text
+    half = LONGEST_TEXT // 2
+    return f"{text[:half]} … {len(text) - 2 * half} characters are left out … {text[-half:]}"
 
 
 class JsonLines(logging.Formatter):
@@ -91,11 +105,11 @@ class JsonLines(logging.Formatter):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": _cut(record.getMessage()),
             **_extras(record),
         }
         if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
+            line["exception"] = _cut(self.formatException(record.exc_info))
         return json.dumps(line, default=str)
 
 
@@ -106,5 +120,5 @@ class TextLines(logging.Formatter):
         """Return the line."""
         time = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S.%f")[:-3]
         about = " ".join(f"{key}={value}" for key, value in _extras(record).items())
-        text = f"{time} {record.levelname:<7} {record.getMessage()}" + (f"  {about}" if about else "")
-        return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
+        text = f"{time} {record.levelname:<7} {_cut(record.getMessage())}" + (f"  {about}" if about else "")
+        return f"{text}\n{_cut(self.formatException(record.exc_info))}" if record.exc_info else text

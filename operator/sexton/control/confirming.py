@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
+from sexton.control.seldom import LINES_A_MINUTE, Seldom
 from sexton.control.set_aside import SetAside
 from sexton.control.turns import Turns
 from sexton.kube.client import KubeClient
@@ -61,6 +62,7 @@ class Confirmer:
         self._waiting: Turns[_Missing] = Turns()
         self._asking: dict[_Missing, asyncio.Task[None]] = {}
         self._of_namespace: Counter[str] = Counter()
+        self._seldom = Seldom(lines=LINES_A_MINUTE)
 
     def confirm(
         self, identity: Identity, *, seen: Callable[[Object], object], gone: Callable[[], object]
@@ -93,17 +95,22 @@ class Confirmer:
             del self._questions[missing]
             question.gone()
         except KubeError as error:
-            log.warning(
-                "cannot tell whether a %s is gone: %s",
-                self._resource.kind,
-                error,
-                extra={"namespace": missing.namespace, "object": missing.name},
-            )
+            self._tell_of_failure(missing, error)
             asyncio.get_running_loop().call_later(question.pause_seconds, self._wait, missing)
             question.pause_seconds = min(question.pause_seconds * 2, LAST_RETRY_SECONDS)
         else:
             del self._questions[missing]
             self._show(question, obj)
+
+    def _tell_of_failure(self, missing: _Missing, error: KubeError) -> None:
+        left_out = self._seldom.left_out(missing.namespace)
+        if left_out is not None:
+            log.warning(
+                "cannot tell whether a %s is gone: %s",
+                self._resource.kind,
+                error,
+                extra={"namespace": missing.namespace, "object": missing.name, "left_out": left_out},
+            )
 
     def _asked(self, missing: _Missing, task: asyncio.Task[None]) -> None:
         """Give the place of one that has been read to the next."""

@@ -12,6 +12,7 @@ from typing import Any
 from sexton.api import meta
 from sexton.api.run import Phase
 from sexton.api.times import parse_instant
+from sexton.control.seldom import Seldom
 from sexton.deciding.view import INVALID_REQUEST
 from sexton.kube.client import KubeClient
 from sexton.kube.clock import Clock
@@ -28,6 +29,9 @@ REASONS = (SCHEDULE_NOT_FOUND, INVALID_REQUEST)
 """For which a request is refused that belongs to nobody."""
 
 KEPT = timedelta(hours=1)
+
+LINES_A_SWEEP = 5
+"""How many lines on what can't be removed are written for one namespace in a sweep."""
 
 
 def is_to_go(obj: Object, *, now: datetime) -> bool:
@@ -62,18 +66,20 @@ async def sweep(client: KubeClient, *, clock: Clock, namespace: str | None, inte
 
 
 async def _sweep(client: KubeClient, *, clock: Clock, namespace: str | None) -> None:
-    query = {"labelSelector": meta.NOT_FOUND_LABEL}
+    query, seldom = {"labelSelector": meta.NOT_FOUND_LABEL}, Seldom(lines=LINES_A_SWEEP)
     async for page in client.list_pages(RUNS, namespace=namespace, query=query):
         for obj in page.get("items", ()):
             if client.agreement.holds and is_to_go(obj, now=clock.now()):
-                await _remove(client, obj["metadata"])
+                await _remove(client, obj["metadata"], seldom=seldom)
 
 
-async def _remove(client: KubeClient, metadata: Object) -> None:
+async def _remove(client: KubeClient, metadata: Object, *, seldom: Seldom) -> None:
     namespace, name = metadata["namespace"], metadata["name"]
     try:
         await client.delete(RUNS, namespace, name, uid=metadata["uid"])
     except (NotFound, Conflict):
         log.debug("request %s/%s is gone", namespace, name)
     except Answer as error:  # of this one; the others go all the same
-        log.warning("an old request can't be removed: %s", error, extra={"namespace": namespace, "run": name})
+        if seldom.left_out(namespace) is not None:
+            extra = {"namespace": namespace, "run": name}
+            log.warning("an old request can't be removed: %s", error, extra=extra)

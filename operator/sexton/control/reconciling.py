@@ -15,7 +15,7 @@ from sexton.control.executing import Executor
 from sexton.control.probing import probe
 from sexton.control.queue import WorkQueue
 from sexton.control.schedule_key import ScheduleKey
-from sexton.control.seldom import Seldom
+from sexton.control.seldom import LINES_A_MINUTE, Seldom
 from sexton.control.sparing import Sparing
 from sexton.control.storm import StormGate
 from sexton.deciding import Plan, decide, starts
@@ -69,7 +69,8 @@ class Reconciler:
         self._status_written: dict[ScheduleKey, float] = {}
         self._failures: dict[ScheduleKey, int] = {}
         self._sparing = Sparing(time.monotonic)
-        self._seldom = Seldom()
+        self._faults_told = Seldom()
+        self._retries_told = Seldom(lines=LINES_A_MINUTE)
 
     async def reconcile(self, key: ScheduleKey) -> None:
         """Bring the Schedule with this key up to date."""
@@ -85,7 +86,7 @@ class Reconciler:
             self._failures.pop(key, None)
 
     def _tell_of_fault(self, key: ScheduleKey, error: Exception) -> None:
-        left_out = self._seldom.left_out(key)
+        left_out = self._faults_told.left_out(key.namespace)
         if left_out is not None:
             log.error("reconciling failed", exc_info=error, extra={**self._names(key), "left_out": left_out})
         entry = self._cache.entry(key)
@@ -219,8 +220,9 @@ class Reconciler:
         delay = min(LAST_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2 ** min(failures - 1, 10))
         if isinstance(error, Outage) and error.retry_after_seconds is not None:
             delay = max(delay, error.retry_after_seconds)
-        if error is not None:
-            log.warning("trying again in %.1f s: %s", delay, error, extra=self._names(key))
+        if error is not None and (left_out := self._retries_told.left_out(key.namespace)) is not None:
+            extra = {**self._names(key), "left_out": left_out}
+            log.warning("trying again in %.1f s: %s", delay, error, extra=extra)
         self._queue.wake_after(key, timedelta(seconds=delay))
 
     def _names(self, key: ScheduleKey) -> dict[str, str]:

@@ -131,16 +131,19 @@ class RecordLane:
         schedule, before = entry.schedule, step.record
         if before is not None and (before.phase, before.reason) == (Phase.PENDING, reason):
             return False
-        log.warning(
-            "job refused: %s",
-            message,
-            extra={"namespace": schedule.namespace, "schedule": schedule.name, "run": step.run},
-        )
         pending = Pending(reason=reason, message=message, since=self._clock.now())
         if before is not None:
-            return await self._patch_record(entry, before, pending_again(before, pending), step.origin)
-        body = pending_record(step, pending, schedule=schedule.name, uid=schedule.uid)
-        return await self._create_record(entry, body)
+            news = await self._patch_record(entry, before, pending_again(before, pending), step.origin)
+        else:
+            body = pending_record(step, pending, schedule=schedule.name, uid=schedule.uid)
+            news = await self._create_record(entry, body)
+        if news:  # and not each time that the record is refused, too
+            log.warning(
+                "job refused: %s",
+                message,
+                extra={"namespace": schedule.namespace, "schedule": schedule.name, "run": step.run},
+            )
+        return news
 
     async def _record_job(self, entry: Entry, step: RecordJob) -> None:
         before = step.instead_of

@@ -210,7 +210,7 @@ def _read_contents(kept: Object) -> Contents:
     faults = tuple(_bounded(validate_schedule(kept, template_faults=of_template)))
     spec = None if faults else schedule_policy(kept)
     timing = observed_timing_of(spec) if spec is not None else None
-    status = _read_status(kept["status"] or {})
+    status = _read_status(kept["status"] or {}, namespace=namespace, name=name)
     return Contents(
         spec=spec,
         faults=faults,
@@ -261,7 +261,7 @@ def _owns(owned: object, path: str) -> bool:
     return True
 
 
-def _read_status(status: Object) -> ScheduleStatus:
+def _read_status(status: Object, *, namespace: str, name: str) -> ScheduleStatus:
     """Read the stored status. A field that can't be read counts as absent, and is written anew; the others count.
 
     Somebody may have edited it by hand, or a newer version written words that are new: floor and cursor must not be
@@ -271,7 +271,11 @@ def _read_status(status: Object) -> ScheduleStatus:
         return ScheduleStatus.model_validate(status)
     except ValidationError as error:
         unread = {fault["loc"][0] for fault in error.errors() if fault["loc"]}
-        log.warning("fields of a stored status can't be read: %s", ", ".join(sorted(map(str, unread))))
+        log.warning(
+            "fields of a stored status can't be read: %s",
+            ", ".join(sorted(map(str, unread))),
+            extra={"namespace": namespace, "schedule": name},
+        )
         return ScheduleStatus.model_validate(
             {key: value for key, value in status.items() if key not in unread}
         )

@@ -12,6 +12,10 @@ REMEMBERED = 1000
 """Subjects that are kept apart; one that has not been heard of for longest is forgotten, and may be told at once."""
 
 
+LINES_A_MINUTE = 20
+"""How many lines about what fails may be written for one namespace in a minute; what is left out is counted."""
+
+
 @dataclass(slots=True)
 class _Told:
     """What has been said of a subject since a moment."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from sexton.api.model import cut
 from sexton.control.events import Subject
-from sexton.control.seldom import Seldom
+from sexton.control.seldom import LINES_A_MINUTE, Seldom
 from sexton.deciding.announcing import unreadable
 from sexton.deciding.steps import Announcement
 from sexton.kube.resources import Resource
@@ -31,9 +31,6 @@ PART_OF_NAMESPACE = 10
 
 FAULT_LIMIT = 400
 """Bytes that are kept of what is wrong with an object."""
-
-LINES_A_MINUTE = 20
-"""How many lines of the log are written for one namespace in a minute; what is left out is counted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,9 @@ NOT_SERVED = b"404 page not found"
 SUCCESSES = frozenset({HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED})
 EVENTS_OF_OBJECTS = frozenset({"ADDED", "MODIFIED", "DELETED"})
 
+LONGEST_MESSAGE = 4096
+"""How many characters are kept of what a server says: it quotes what users have written, be it a megabyte."""
+
 _SHOWN = 200
 _HTTP_DATE = "%a, %d %b %Y %H:%M:%S GMT"
 _NOT_NOW = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS})
@@ -230,7 +233,10 @@ def _kind_of(value: object) -> str:
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else "" if value is None else _shown(value)
+    """Return what a server says, cut where nobody would read on."""
+    if isinstance(value, str):
+        return value if len(value) <= LONGEST_MESSAGE else f"{value[: LONGEST_MESSAGE - 1]}…"
+    return "" if value is None else _shown(value)
 
 
 def _shown(value: object) -> str:

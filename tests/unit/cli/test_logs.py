@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from sexton.cli.logs import Bounded
+from sexton.cli.logs import LONGEST_TEXT, Bounded, JsonLines, TextLines
 
 LINES = 3
 MINUTE = 60.0
@@ -50,3 +50,18 @@ def test_other_lines_are_all_written(logger: str) -> None:
     written = Written()
     written.log(logger, times=1000)
     assert len(written.lines) == 1000
+
+
+@pytest.mark.parametrize("lines", [JsonLines(), TextLines()])
+@pytest.mark.parametrize("place", ["message", "field", "exception"])
+def test_a_line_is_short_whatever_it_quotes(place: str, lines: logging.Formatter) -> None:
+    long = f"begins{'x' * 1_000_000}ends"
+    fields: dict[str, dict[str, object]] = {
+        "message": {"msg": long},
+        "field": {"object": long},
+        "exception": {"exc_info": (ValueError, ValueError(long), None)},
+    }
+    line = lines.format(logging.makeLogRecord(fields[place]))
+    assert len(line) < LONGEST_TEXT + 500
+    assert "characters are left out" in line
+    assert "ends" in line

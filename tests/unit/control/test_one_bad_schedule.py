@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from sexton.control import sparing
+from sexton.control.seldom import LINES_A_MINUTE
 from sexton.control.sparing import MANY
+from sexton.kube.errors import Outage
 from sexton.kube.resources import JOBS, RUNS
 from unit.control.objects import KEY, run_object
 from unit.control.test_executing import NAME_OF_IT, Operator
@@ -30,6 +32,18 @@ async def test_a_fault_of_one_schedule_is_told_once_in_an_event_and_seldom_in_th
     (line,) = caplog.records
     assert line.exc_info is not None
     assert (line.namespace, line.schedule) == ("reports", "nightly")  # type: ignore[attr-defined]
+
+
+async def test_what_fails_again_and_again_in_one_namespace_is_logged_a_few_times_a_minute(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    operator = await Operator.at_rest()
+    for _ in range(100):
+        operator.server.fails("post", JOBS, Outage("down"))
+        await operator.reconciles()
+    lines = [line for line in caplog.records if "trying again" in line.message]
+    assert len(lines) == LINES_A_MINUTE
+    assert {(line.namespace, line.schedule) for line in lines} == {("reports", "nightly")}  # type: ignore[attr-defined]
 
 
 async def test_the_job_of_a_record_that_has_none_is_looked_for_twice_and_no_more() -> None:

@@ -9,7 +9,8 @@ from sexton.control.cache import Cache
 from sexton.control.events import Subject
 from sexton.control.jobs import Unreadable
 from sexton.control.observing import JobsObserver, RunsObserver
-from sexton.control.set_aside import FAULT_LIMIT, LINES_A_MINUTE, PART_OF_NAMESPACE, REMEMBERED, SetAside
+from sexton.control.seldom import LINES_A_MINUTE
+from sexton.control.set_aside import FAULT_LIMIT, PART_OF_NAMESPACE, REMEMBERED, SetAside
 from sexton.deciding import Settings, View
 from sexton.deciding.steps import Announcement, EventType
 from sexton.kube.resources import JOBS, RUNS

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from sexton.kube.answers import failure_of
+from sexton.kube.answers import LONGEST_MESSAGE, failure_of
 from sexton.kube.errors import (
     AlreadyExists,
     Conflict,
@@ -74,6 +74,15 @@ def test_outages_decide_nothing(code: int, kind: str) -> None:
     assert "not now" in str(error)
     assert error.retry_after_seconds is None
     assert error.answered == (kind == "Status" and code >= 500), "a proxy's word is not the API server's"
+
+
+@pytest.mark.parametrize("code", [404, 409, 422, 500, 503])
+def test_of_what_a_server_says_no_more_is_kept_than_anybody_reads(code: int) -> None:
+    """It quotes what users have written: of a Job that is not valid, a megabyte."""
+    said = f"spec is invalid: {'x' * 1_000_000}"
+    error = failure_of(code, json.dumps({"kind": "Status", "message": said}).encode())
+    assert "spec is invalid" in str(error)
+    assert len(str(error)) < LONGEST_MESSAGE + 50
 
 
 @pytest.mark.parametrize(
