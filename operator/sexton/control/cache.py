@@ -177,6 +177,11 @@ class Cache:
                 del self._keys[identity]
                 if identity in self.asked:
                     self._unclaimed(identity)
+            for run in self.runs_of(key):
+                if run.did_not_run:  # no watch tells of those
+                    self._drop_run(key, run.name)
+            self._forget_departed(key)
+            self._wake(key)
 
     def _forget_passed(self, key: ScheduleKey, status: ScheduleStatus) -> None:
         """Drop the records of what did not run, once the stored status has it: no watch would tell us to."""
@@ -364,6 +369,8 @@ class Cache:
         return run
 
     def _keep_run(self, key: ScheduleKey, run: RunView) -> None:
+        if run.did_not_run and key not in self._entries:
+            return  # no watch would ever tell that it is not there any more
         self._runs.setdefault(key, {})[run.name] = run
         self._has(key)
         if run.stands_in:

@@ -29,6 +29,10 @@ from sexton.kube.signs import tell_signs_of_life
 log = logging.getLogger(__name__)
 
 
+FORGOTTEN_KEPT = 1000
+"""How many keys may be forgotten before the heap is cleared of them; of more than that, as many as have an instant."""
+
+
 class KeyedQueue(Generic[K]):
     """Runs the work of keys: at once, at an instant of the clock, or after a real delay."""
 
@@ -66,6 +70,8 @@ class KeyedQueue(Generic[K]):
         self._heap: list[tuple[datetime, K]] = []
         self._in_heap: set[tuple[datetime, K]] = set()
         """What the heap has, so that a key that is woken again and again is not in it for one instant many times."""
+        self._forgotten: set[K] = set()
+        """Keys that the heap may have, and that are not to be woken."""
         self._earliest: dict[K, datetime] = {}
         self._timers: dict[K, asyncio.TimerHandle] = {}
         self._changed = asyncio.Event()
@@ -161,6 +167,7 @@ class KeyedQueue(Generic[K]):
         if known is not None and known <= instant:
             return
         self._earliest[key] = instant
+        self._forgotten.discard(key)
         if (instant, key) not in self._in_heap:
             self._in_heap.add((instant, key))
             heapq.heappush(self._heap, (instant, key))
@@ -177,6 +184,19 @@ class KeyedQueue(Generic[K]):
             known.cancel()
         self._timers[key] = loop.call_at(at, self._timed, key)
 
+    def forget(self, key: K) -> None:
+        """Take in that there is nothing to be done for a key any more, at no instant and after no delay."""
+        self._earliest.pop(key, None)
+        if (timer := self._timers.pop(key, None)) is not None:
+            timer.cancel()
+        self._forgotten.add(key)
+        if len(self._forgotten) <= max(FORGOTTEN_KEPT, len(self._earliest)):
+            return
+        self._in_heap = {alarm for alarm in self._in_heap if alarm[1] not in self._forgotten}
+        self._heap = list(self._in_heap)
+        heapq.heapify(self._heap)
+        self._forgotten.clear()
+
     def _timed(self, key: K) -> None:
         del self._timers[key]
         self.wake(key)
@@ -191,7 +211,8 @@ class KeyedQueue(Generic[K]):
                 self._in_heap.discard((instant, key))
                 if self._earliest.get(key) == instant:
                     del self._earliest[key]
-                self.wake(key, due=True)
+                if key not in self._forgotten:
+                    self.wake(key, due=True)
             self._changed.clear()
             nap = asyncio.ensure_future(self._clock.nap(self._heap[0][0] if self._heap else None))
             changed = asyncio.ensure_future(self._changed.wait())

@@ -150,6 +150,7 @@ class Reconciler:
             self._status_written.pop(key, None)
             self._gate.waits(key, None)
             self._sparing.forget(key)
+            self._queue.forget(key)
         elif rest := self._sparing.rest_seconds(key):
             self._queue.wake_after(key, timedelta(seconds=rest))
             return None

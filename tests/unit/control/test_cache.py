@@ -193,7 +193,7 @@ def test_a_schedule_that_is_gone_takes_what_was_doubtful_along() -> None:
     assert known.cache.entry(KEY) is None
     assert len(known.cache) == 0
     known.sees(job_object())
-    assert known.woken == [KEY], "the queue finds nothing to do for it"
+    assert known.woken == [KEY, KEY], "the queue finds nothing to do for it"
 
 
 DELETED = {
@@ -261,3 +261,28 @@ def test_failures_are_to_be_explained_once_and_only_for_open_records() -> None:
     assert known.cache.unexplained(KEY) == []
     known.sees(job_object(version=8, ended="10:03", succeeded=False))
     assert known.cache.unexplained(KEY) == [], "a later event does not make it unexplained"
+
+
+GONE = {
+    "a window": [window_object()],
+    "a skip": [run_object("10:00", phase="Skipped")],
+    "a Job that is gone too, whose end is not stored": [job_object(version=7, ended="10:03")],
+}
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["before", "afterwards"])
+@pytest.mark.parametrize("name", GONE)
+def test_of_a_schedule_that_is_gone_nothing_is_kept(name: str, late: bool) -> None:
+    """Afterwards comes the answer to a write that was under way."""
+    known = Known(*([] if late else GONE[name]))
+    for obj in [] if late else GONE[name]:
+        known.cache.job_gone(KEY, obj["metadata"]["name"])
+    known.cache.schedule_gone(KEY)
+    assert known.woken[-1:] == [KEY], "whoever keeps something for it is to hear of it"
+    for obj in GONE[name] if late else []:
+        known.sees(obj)
+        known.cache.job_gone(KEY, obj["metadata"]["name"])
+    assert not list(known.cache.jobs())
+    assert not list(known.cache.runs())
+    assert not known.cache._departed
+    assert not known.cache._having

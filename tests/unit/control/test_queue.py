@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sexton.control.queue import WorkQueue
+from sexton.control.queue import FORGOTTEN_KEPT, WorkQueue
 from sexton.control.schedule_key import ScheduleKey
 from sexton.kube.signs import sign_of_life
 from unit.control.clocks import StillClock
@@ -509,3 +509,25 @@ async def test_a_key_that_is_woken_again_and_again_is_in_the_heap_once_for_an_in
     assert len(works.begun) == 50
     assert len(works.queue._heap) == 1
     running.cancel()
+
+
+async def test_what_is_forgotten_is_not_kept_until_its_instant() -> None:
+    """Somebody makes and deletes Schedules all day, each of which is due in a year."""
+    works = Works()
+    works.queue.wake_at(key("stays"), at("10:05"))
+    for number in range(10 * FORGOTTEN_KEPT):
+        gone = key(f"gone {number}")
+        works.queue.wake_at(gone, at("12:00"))
+        works.queue.wake_at(gone, at("11:00"))
+        works.queue.wake_after(gone, timedelta(days=1))
+        works.queue.forget(gone)
+    assert len(works.queue._heap) <= 2 * (FORGOTTEN_KEPT + 1)
+    assert len(works.queue._in_heap) == len(works.queue._heap)
+    assert list(works.queue._earliest) == [key("stays")]
+    assert works.queue._timers == {}
+    works.opens()
+    running = asyncio.create_task(works.queue.run())
+    works.clock.passes(300)
+    await works.settles()
+    running.cancel()
+    assert works.begun == ["stays"]
