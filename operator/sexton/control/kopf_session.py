@@ -10,7 +10,6 @@ All of this lives in Kopf's thread and loop, but for what is said to be for othe
 
 import asyncio
 import json
-import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -186,16 +185,14 @@ class KopfSession:
     home: asyncio.AbstractEventLoop
     """The loop of the feed."""
     namespace: str | None
-    monotonic: Callable[[], float] = time.monotonic
+    monotonic: Callable[[], float]
+    """How long Kopf's loop has gone round, in seconds: while that is busy, Kopf can ask for nothing."""
     headers: dict[str, str] = field(default_factory=dict)
     """Kopf looks for its User-Agent here."""
     closed: bool = False
     _pending: int = 0
-    _heard_at: float = field(init=False)
+    _heard_at: float = 0.0
     _begun: set[Future[Any]] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        self._heard_at = self.monotonic()
 
     # For any thread.
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 log = logging.getLogger(__name__)
 
-BEAT_SECONDS: Final = 1.0
+BEAT_SECONDS: Final = 0.25
 
 
 class KopfThread:
@@ -31,6 +31,7 @@ class KopfThread:
         """Runs Kopf until the event is set."""
         self._monotonic = monotonic
         self._beat_at = monotonic()
+        self._beats = 0
         self._stop = threading.Event()
         self._home = asyncio.get_running_loop()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -54,6 +55,11 @@ class KopfThread:
         """How long ago its loop has gone round."""
         return self._monotonic() - self._beat_at
 
+    @property
+    def lived_seconds(self) -> float:
+        """For how long its loop has lived: a clock that stands still while the loop does not go round."""
+        return self._beats * BEAT_SECONDS
+
     def _run(self) -> None:
         try:
             asyncio.run(self._live())
@@ -74,4 +80,5 @@ class KopfThread:
     async def _beat(self) -> None:
         while True:
             self._beat_at = self._monotonic()
+            self._beats += 1
             await asyncio.sleep(BEAT_SECONDS)

@@ -46,9 +46,9 @@ AGAIN_SECONDS = 10.0
 IDLE_SECONDS = 0.1
 """For how long Kopf keeps a worker for an object."""
 
-QUIET_SECONDS: Final = 15.0
-"""Whoever watches asks for what comes next as soon as it has handed on what came. Not to have asked for so long is to
-have died: much longer than Kopf pauses, or is held up by ten thousand Schedules at once."""
+QUIET_SECONDS: Final = 5.0
+"""Whoever watches asks for what comes next as soon as it has handed on what came. Not to have asked for so long, while
+the loop goes round, is to have died: it is twice as long as Kopf pauses."""
 
 STUCK_SECONDS: Final = 30.0
 """For how long Kopf's loop may not go round."""
@@ -150,7 +150,12 @@ class Follower:
 
         passing = Passing(cache, queue)
         feed = Feed(client, namespace=namespace, followed=followed, passing=passing, listed=listed)
-        self.session = KopfSession(feed=feed, home=asyncio.get_running_loop(), namespace=namespace)
+        self.session = KopfSession(
+            feed=feed,
+            home=asyncio.get_running_loop(),
+            namespace=namespace,
+            monotonic=lambda: self.thread.lived_seconds,
+        )
         registry = registry_for(passing, self.session)
 
         def operator(stop: threading.Event) -> Coroutine[Any, Any, None]:

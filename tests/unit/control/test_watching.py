@@ -11,7 +11,7 @@ from aiohttp import web
 
 from sexton.control import watching
 from sexton.control.cache import Cache
-from sexton.control.kopf_thread import KopfThread
+from sexton.control.kopf_thread import BEAT_SECONDS, KopfThread
 from sexton.control.queue import WorkQueue
 from sexton.control.schedule_feed import NOT_INSTALLED
 from sexton.control.schedule_key import ScheduleKey
@@ -271,6 +271,33 @@ async def test_a_watcher_that_has_died_inside_is_begun_anew(
     assert "has not asked for anything" in caplog.text
 
 
+async def test_a_watcher_whose_loop_is_busy_has_not_died(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has ten thousand Schedules to hand on, and another thread has the processor."""
+    monkeypatch.setattr(watching, "QUIET_SECONDS", 1.0)
+    stage.follow()
+    await stage.until_watched()
+    (life,) = stage.lives
+    assert life.thread.loop is not None
+    busy, goes_on = threading.Event(), threading.Event()
+
+    def holds_up() -> None:
+        life.session._pending -= 1  # as it is while Kopf does something with what it was told
+        busy.set()
+        goes_on.wait(PATIENCE)
+        life.session._pending += 1
+
+    life.thread.loop.call_soon_threadsafe(holds_up)
+    await asyncio.to_thread(busy.wait, PATIENCE)
+    before = life.session.idle_seconds
+    await asyncio.sleep(10 * BEAT_SECONDS)
+    assert life.session.idle_seconds == before
+    goes_on.set()
+    await stage.sees("after")
+    assert stage.lives == [life]
+
+
 async def test_kopf_that_has_died_is_begun_anew(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -314,4 +341,6 @@ async def test_it_stops_when_it_is_told_to(stage: Stage) -> None:
     stage.stop.set()
     assert stage.following is not None
     await asyncio.wait_for(stage.following, PATIENCE)
-    assert not [each for each in threading.enumerate() if each.name.startswith("schedules of")]
+    (life,) = stage.lives
+    await asyncio.to_thread(life.thread._thread.join, PATIENCE)
+    assert not life.thread._thread.is_alive()
