@@ -1,6 +1,7 @@
 """Random histories: what happens, one thing after the other, as values that print as a story."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
@@ -358,7 +359,7 @@ class History:
     jobs: list[JobEnds]
     limits: Limits
     watch_lag: float
-    happenings: list[Happening] | list[WildHappening]
+    happenings: Sequence[WildHappening]
     exact: bool
 
     @property

@@ -71,7 +71,7 @@ class Ledger:
         self._clock = clock
         self.accounts: dict[str, Account] = defaultdict(Account)
         self.caught_up: dict[str, datetime] = {}
-        """When runs were started late, by the UIDs of their Jobs."""
+        """When runs were started late, by the UIDs of their Jobs: all of them, since `place_since` looks back."""
         self.refused: list[datetime] = []
         """When late starts were refused, which take a place all the same."""
         self.clock_was_wrong = False
@@ -143,10 +143,10 @@ class Ledger:
             law(in_order, f"{name} starts after a newer one: oldest first")
         account.newest = max(account.newest, instant)
         if said[meta.CAUGHT_UP_ANNOTATION] == "true":
-            before = {key: at for key, at in self.caught_up.items() if now - at < TICK}
-            self.caught_up = {**before, job["metadata"]["uid"]: now}
+            self.caught_up[job["metadata"]["uid"]] = now
+            within = {key for key, at in self.caught_up.items() if now - at < TICK}
             # Of a Job that a user has deleted an operator that was started since knows nothing.
-            left = self.caught_up.keys() - set().union(*(each.forgotten for each in self.accounts.values()))
+            left = within - set().union(*(each.forgotten for each in self.accounts.values()))
             law(len(left) <= CAP, f"the storm cap: {len(left)} within {TICK}")
 
     def _records(self, account: Account, name: str) -> list[Object]:

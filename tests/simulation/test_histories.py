@@ -3,10 +3,11 @@
 from collections import Counter
 from dataclasses import replace
 
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from simulation.drive import simulated
+from simulation.found import TWO_CATCH_UP, TWO_CATCH_UP_AFTER_REFUSALS
 from simulation.histories import Dies, History, histories
 from simulation.world import World
 
@@ -36,6 +37,8 @@ def test_what_is_on_record_is_what_the_rules_foretell(simulations: Counter[str],
 
 
 @few
+@example(TWO_CATCH_UP)
+@example(TWO_CATCH_UP_AFTER_REFUSALS)
 @given(histories(schedules=3, longest=8))
 def test_of_several_schedules_too(simulations: Counter[str], history: History) -> None:
     played(simulations, history)

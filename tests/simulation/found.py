@@ -1,0 +1,42 @@
+"""Histories that once showed a fault, of the operator or of what judges it: each is played every time."""
+
+from datetime import timedelta
+from typing import Final
+
+from simulation.histories import History, Passes, Refuses, Sleeps
+from simulation.terms import Spec
+from simulation.world import JobEnds, Limits
+
+ENDS_SOON: Final = [JobEnds(after=7, succeeded=True)]
+
+TWO_CATCH_UP: Final = History(
+    specs=[
+        Spec(step=5, catch_up="All", policy="Allow"),
+        Spec(catch_up="All", policy="Allow", deadline=timedelta(seconds=600)),
+    ],
+    jobs=ENDS_SOON,
+    limits=Limits(),
+    watch_lag=0.004,
+    happenings=[Sleeps(90_000), Passes(60)],
+    exact=True,
+)
+"""Two places become free in one moment: the second was thought to have been free before the first was taken."""
+
+TWO_CATCH_UP_AFTER_REFUSALS: Final = History(
+    specs=[
+        Spec(catch_up="None", policy="Allow", deadline=timedelta(seconds=45)),
+        Spec(step=5, catch_up="All", policy="Allow"),
+        Spec(
+            catch_up="All",
+            policy="Allow",
+            deadline=timedelta(seconds=600),
+            initial_delay=timedelta(seconds=23),
+        ),
+    ],
+    jobs=ENDS_SOON,
+    limits=Limits(),
+    watch_lag=0.004,
+    happenings=[Refuses(refuses=True), Sleeps(90_000)],
+    exact=True,
+)
+"""The same, as it was found."""
