@@ -40,3 +40,13 @@ TWO_CATCH_UP_AFTER_REFUSALS: Final = History(
     exact=True,
 )
 """The same, as it was found."""
+
+ONE_WAITS_AND_ONE_LOOKS_FIRST: Final = History(
+    specs=[Spec(catch_up="All", policy="Forbid"), Spec(catch_up="All", policy="Allow")],
+    jobs=ENDS_SOON,
+    limits=Limits(),
+    watch_lag=0.004,
+    happenings=[Sleeps(90_000), Passes(20)],
+    exact=True,
+)
+"""A start that took a little longer than the one in its place a tick later: six came about within the tick."""

@@ -6,8 +6,8 @@ from dataclasses import replace
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
+from simulation import found
 from simulation.drive import simulated
-from simulation.found import TWO_CATCH_UP, TWO_CATCH_UP_AFTER_REFUSALS
 from simulation.histories import Dies, History, histories
 from simulation.world import World
 
@@ -37,8 +37,9 @@ def test_what_is_on_record_is_what_the_rules_foretell(simulations: Counter[str],
 
 
 @few
-@example(TWO_CATCH_UP)
-@example(TWO_CATCH_UP_AFTER_REFUSALS)
+@example(found.TWO_CATCH_UP)
+@example(found.TWO_CATCH_UP_AFTER_REFUSALS)
+@example(found.ONE_WAITS_AND_ONE_LOOKS_FIRST)
 @given(histories(schedules=3, longest=8))
 def test_of_several_schedules_too(simulations: Counter[str], history: History) -> None:
     played(simulations, history)

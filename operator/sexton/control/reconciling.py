@@ -188,19 +188,32 @@ class Reconciler:
                 continue  # it must not take the resourceVersion of what it does not know of; the next decision does
             if isinstance(first, QuotaExceeded) and isinstance(step, StartJob) and step.record is not None:
                 continue  # there is no room for the others that wait for it, either
-            late = isinstance(step, StartJob) and step.origin.late
-            if late:
-                self._gate.starts(entry.schedule.key)
             try:
-                await self._executor.perform(entry, step)
+                await self._carry_out(entry, step)
             except KubeError as error:
                 first = first or error
-                if late and not isinstance(error, Outage):
-                    self._gate.refused(entry.schedule.key)
             else:
                 if isinstance(step, StoreStatus):
                     self._status_written[entry.schedule.key] = time.monotonic()
         return first
+
+    async def _carry_out(self, entry: Entry, step: Step) -> None:
+        """Carry out a step; one that starts a run late keeps its place under the storm cap meanwhile."""
+        if not isinstance(step, StartJob) or not step.origin.late:
+            await self._executor.perform(entry, step)
+            return
+        key = entry.schedule.key
+        if not self._gate.may(key):
+            return  # the steps before it took so long that its place has gone to others
+        self._gate.starts(key)
+        in_vain = False
+        try:
+            await self._executor.perform(entry, step)
+        except KubeError as error:
+            in_vain = not isinstance(error, Outage)
+            raise
+        finally:
+            (self._gate.refused if in_vain else self._gate.started)(key)
 
     def _can_wait(self, key: ScheduleKey, step: Step) -> bool:
         """Tell whether a step is a write of the status that comes too soon after the last; it is made later then."""

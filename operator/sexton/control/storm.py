@@ -1,9 +1,13 @@
 """How many runs may be started late at a time, all Schedules together: after a bad night, not everything at once.
 
-Within the length of a tick, at whatever moment it begins, no more start than there are permits. Namespaces take turns:
-the one that has not had a permit for longest is next, and in it the Schedule that has not been served for longest;
-among those that have not been served at all, the one whose occurrence is the oldest. So of n namespaces that ask, each
-has its next permit within n divided by the permits of a tick, in ticks, however many Schedules the others have.
+Within the length of a tick, at whatever moment it begins, no more start than there are permits. A start may come about
+at any moment from its request to the answer, so that it counts all that time and for a tick more. One that is not
+answered within a tick counts as if it were then: whose requests hang must not hold the places of all.
+
+Namespaces take turns: the one that has not had a permit for longest is next, and in it the Schedule that has not been
+served for longest; among those that have not been served at all, the one whose occurrence is the oldest. So of n
+namespaces that ask, each has its next permit within n divided by the permits of a tick, in ticks, however many
+Schedules the others have; within twice as many, if all requests of the others hang.
 """
 
 import asyncio
@@ -11,7 +15,6 @@ import heapq
 import itertools
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from operator import itemgetter
 
 from sexton.control.schedule_key import ScheduleKey
 from sexton.deciding import JobView, Settings
@@ -39,8 +42,10 @@ class StormGate:
         """When somebody was last served, as a number that grows."""
         self._permits: dict[ScheduleKey, float] = {}
         """Who may start a run late, and since when; a permit that is not used goes to somebody else after a tick."""
-        self._starts: list[tuple[float, ScheduleKey | None]] = []
-        """When runs were started late within the last tick, and whose, the oldest first."""
+        self._under_way: dict[ScheduleKey, float] = {}
+        """Whose late starts have no answer yet, and when they were sent."""
+        self._starts: list[float] = []
+        """When late starts were answered, within the last tick."""
         self._order = itertools.count(1)
         self._changed = asyncio.Event()
 
@@ -74,17 +79,19 @@ class StormGate:
             self._changed.set()
 
     def starts(self, key: ScheduleKey) -> None:
-        """Take in that a Schedule is about to start a run late; it counts from now on, however long that takes."""
-        if self._permits.pop(key, None) is None:
-            self._turns[key.namespace] = next(self._order)
-        self._starts.append((self._clock.monotonic(), key))
+        """Take in that a Schedule is about to start a run late; `started` or `refused` follows."""
+        self._permits.pop(key, None)
+        self._under_way[key] = self._clock.monotonic()
         self._served[key] = next(self._order)
+
+    def started(self, key: ScheduleKey) -> None:
+        """Take in that the last start of a Schedule has been answered, or that nobody knows what comes of it."""
+        sent = self._under_way.pop(key)
+        self._starts.append(min(self._clock.monotonic(), sent + self._tick_seconds))
 
     def refused(self, key: ScheduleKey) -> None:
         """Take in that the last start of a Schedule has certainly not come about."""
-        ours = [start for start in self._starts if start[1] == key]
-        if ours:
-            self._starts.remove(ours[-1])
+        del self._under_way[key]
         self._changed.set()
 
     def started_before(self, job: JobView) -> None:
@@ -93,8 +100,7 @@ class StormGate:
         # The server tells the time of its creation to the second: it may be younger than it seems, by as much.
         youngest = max(0.0, age - 1.0)
         if age >= 0 and youngest < self._tick_seconds:
-            self._starts.append((self._clock.monotonic() - youngest, None))
-            self._starts.sort(key=itemgetter(0))
+            self._starts.append(self._clock.monotonic() - youngest)
 
     async def run(self) -> None:
         """Give out permits, until cancelled."""
@@ -109,8 +115,9 @@ class StormGate:
     def give(self) -> None:
         """Give out the permits that there are now."""
         now = self._clock.monotonic()
-        self._starts = [start for start in self._starts if now - start[0] < self._tick_seconds]
-        if not self._starts:
+        self._starts = [answered for answered in self._starts if now - answered < self._tick_seconds]
+        under_way = sum(now - sent < 2 * self._tick_seconds for sent in self._under_way.values())
+        if not self._starts and not under_way:
             # Who does not wait now takes no part in this any more; while it goes on, he may only be writing a record.
             self._served = {
                 key: order for key, order in self._served.items() if key in self._of(key.namespace)
@@ -121,7 +128,7 @@ class StormGate:
                 # It could not make use of it: others first.
                 del self._permits[key]
                 self._served[key] = next(self._order)
-        free = self._most - len(self._starts) - len(self._permits)
+        free = self._most - len(self._starts) - under_way - len(self._permits)
         for key in self._next(max(0, free)):
             self._permits[key] = now
             self._turns[key.namespace] = next(self._order)

@@ -47,6 +47,7 @@ class Night:
         for uid, backlog in self.backlogs.items():
             if uid not in stuck and self.gate.may(key_of(uid)) and backlog:
                 self.gate.starts(key_of(uid))
+                self.gate.started(key_of(uid))
                 self.starts.append((self.clock.monotonic(), uid, backlog.pop(0)))
                 self.asks(uid)
         self.clock.passes(seconds)
@@ -119,6 +120,34 @@ def test_a_start_that_was_refused_does_not_count() -> None:
     night.gate.waits(key("a"), None)
     night.gate.give()
     assert [night.gate.may(key(uid)) for uid in "abc"] == [False, True, True]
+
+
+UNDER_WAY = [
+    (0.0, 9.9, 1),
+    (0.0, 10.0, 2),
+    (3.0, 9.9, 1),
+    (3.0, 10.0, 2),
+    (None, 19.9, 1),
+    (None, 20.0, 2),
+    (15.0, 4.9, 1),
+    (15.0, 5.0, 2),
+    (30.0, 0.0, 2),
+]
+
+
+@pytest.mark.parametrize(("answered", "since", "left"), UNDER_WAY)
+def test_a_start_counts_for_a_tick_from_its_answer_and_for_two_at_most(
+    answered: float | None, since: float, left: int
+) -> None:
+    night = Night({uid: ["09:00"] for uid in "abc"})
+    night.gate.starts(key("a"))
+    night.gate.waits(key("a"), None)
+    if answered is not None:
+        night.clock.passes(answered)
+        night.gate.started(key("a"))
+    night.clock.passes(since)
+    night.gate.give()
+    assert [night.gate.may(key(uid)) for uid in "abc"].count(True) == left
 
 
 def test_namespaces_take_turns_however_many_schedules_each_has() -> None:
