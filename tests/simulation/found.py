@@ -3,11 +3,12 @@
 from datetime import timedelta
 from typing import Final
 
-from simulation.histories import History, Passes, Refuses, Sleeps
+from simulation.histories import Asked, History, Passes, Refuses, Sleeps
 from simulation.terms import Spec
 from simulation.world import JobEnds, Limits
 
 ENDS_SOON: Final = [JobEnds(after=7, succeeded=True)]
+ENDS_LAST: Final = [JobEnds(after=None, succeeded=True)]
 
 TWO_CATCH_UP: Final = History(
     specs=[
@@ -50,3 +51,13 @@ ONE_WAITS_AND_ONE_LOOKS_FIRST: Final = History(
     exact=True,
 )
 """A start that took a little longer than the one in its place a tick later: six came about within the tick."""
+
+TOO_LATE_BEHIND_THE_CURSOR: Final = History(
+    specs=[Spec(step=5, catch_up="All", policy="Queue", max_queued=1, deadline=timedelta(seconds=45))],
+    jobs=ENDS_LAST,
+    limits=Limits(),
+    watch_lag=0.004,
+    happenings=[Passes(45), Asked(0), Asked(0), Passes(70)],
+    exact=True,
+)
+"""Its deadline passed while nothing else happened, and nobody took note of that before the Schedule was suspended."""

@@ -9,6 +9,7 @@ One thing it does not foretell but takes as a fact: when exactly a run starts th
 the storm cap. That it may start then, it checks, and `turn` says since when it has been waiting.
 """
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -152,6 +153,9 @@ class Model(Chains):
             dues += [
                 chain.order + self.spec.deadline + RESOLUTION for chain in self._waiting() if not chain.manual
             ]
+            if not self.observed.suspend:  # the first of those that wait behind the cursor, if there are any
+                behind = fires(self.observed.step, max(self.floor, self.cursor), self._acted_at)
+                dues += [each + self.spec.deadline + RESOLUTION for each in itertools.islice(behind, 1)]
         if not self.observed.suspend:
             after = max(self.floor, self.cursor, self._acted_at)
             dues.append(next(fires(self.observed.step, after, after + 61 * MINUTE)))

@@ -31,6 +31,7 @@ def played(simulations: Counter[str], history: History) -> World:
 
 
 @many
+@example(found.TOO_LATE_BEHIND_THE_CURSOR)
 @given(histories(schedules=1, longest=12))
 def test_what_is_on_record_is_what_the_rules_foretell(simulations: Counter[str], history: History) -> None:
     played(simulations, history)

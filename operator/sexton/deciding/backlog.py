@@ -1,11 +1,11 @@
-"""What is due, is going to run, and has neither a Job nor a record yet: how much of it waits behind the cursor."""
+"""What is due, is going to run, and has neither a Job nor a record yet: how much waits behind the cursor, how long."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
 from sexton.api.schedule import CatchUp
-from sexton.deciding.deadline import newest_too_late
+from sexton.deciding.deadline import newest_too_late, too_late_from
 from sexton.deciding.due import RESOLUTION, window
 from sexton.deciding.progress import handled
 from sexton.deciding.steps import GrowWindow, RecordWaiting, RecordWindow, StartJob, Step
@@ -42,6 +42,15 @@ def backlog(view: View, steps: Iterable[Step], *, now: datetime) -> Backlog | No
     held = window(timetable, after=after, until=now)
     late = int(held is not None and held.last <= since)
     return Backlog(count=late, missed=late)
+
+
+def next_too_late(view: View, *, now: datetime) -> datetime | None:
+    """Return when it is too late to start the oldest of what waits behind the cursor, if that is in the future."""
+    if view.spec is None or view.timetable is None or view.spec.suspend:
+        return None
+    oldest = view.timetable.after(handled(view, now=now))
+    end = too_late_from(view.spec, oldest) if oldest is not None and oldest <= now else None
+    return end if end is not None and end > now else None
 
 
 def _taken(step: Step) -> datetime | None:

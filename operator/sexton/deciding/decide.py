@@ -20,7 +20,7 @@ from sexton.deciding.accounting import (
     started,
 )
 from sexton.deciding.admitting import Admission, admit
-from sexton.deciding.backlog import Backlog, backlog
+from sexton.deciding.backlog import Backlog, backlog, next_too_late
 from sexton.deciding.conditions import conditions
 from sexton.deciding.describing import describe
 from sexton.deciding.edits import Change, change
@@ -219,6 +219,7 @@ def _wake_at(view: View, *, now: datetime) -> datetime | None:
         pruning.next_expiry(view, now=now),
         next_retry(view, now=now),
         next_deadline(view, now=now),
+        next_too_late(view, now=now),
     ]
     if not view.clocks_agree:
         moments.append(now + CLOCKS_AGAIN)

@@ -62,6 +62,23 @@ def test_how_much_waits(name: str) -> None:
     assert told(view, now="10:10:30") == expected
 
 
+WAKES = [
+    ("All", 900, "10:15:01"),
+    ("Last", 900, "10:15:01"),
+    ("All", 600, "11:00"),
+    ("All", None, "11:00"),
+]
+
+
+@pytest.mark.parametrize(("catch_up", "deadline", "expected"), WAKES)
+def test_it_wakes_when_it_is_too_late_for_what_waits_behind_the_cursor(
+    catch_up: str, deadline: int | None, expected: str
+) -> None:
+    view = schedule("0 * * * *", handled="09:00", catch_up=catch_up, starting_deadline_seconds=deadline)
+    held = replace(view, may_catch_up=False)
+    assert decide(held, now=at("10:10:30")).wake_at == at(expected)
+
+
 def test_while_the_clocks_differ_it_stays_as_it_was() -> None:
     view = replace(schedule(EVERY_MINUTE, handled="10:00", catch_up="All"), may_catch_up=False)
     before = stored(view, now="10:10:30")
