@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Final
 
-from simulation.histories import Asked, History, Passes, Refuses, Sleeps
+from simulation.histories import Asked, History, Passes, Redriven, Refuses, Sleeps
 from simulation.terms import Spec
 from simulation.world import JobEnds, Limits
 
@@ -61,3 +61,27 @@ TOO_LATE_BEHIND_THE_CURSOR: Final = History(
     exact=True,
 )
 """Its deadline passed while nothing else happened, and nobody took note of that before the Schedule was suspended."""
+
+ASKED_WHILE_ONE_WAITS_FOR_A_PLACE: Final = History(
+    specs=[
+        Spec(catch_up="All", policy="Forbid"),
+        Spec(catch_up="All", policy="Allow"),
+        Spec(catch_up="All", policy="Allow"),
+    ],
+    jobs=[JobEnds(after=1, succeeded=True)],
+    limits=Limits(),
+    watch_lag=0.004,
+    happenings=[Sleeps(90_000), Passes(22), Asked(0), Passes(20)],
+    exact=True,
+)
+"""A run that waits for a place under the storm cap is not in flight, so a request is not skipped for it."""
+
+ASKED_WHILE_JOBS_ARE_REFUSED: Final = History(
+    specs=[Spec(catch_up="All", policy="Queue", max_queued=3, attempts=1)],
+    jobs=ENDS_LAST,
+    limits=Limits(),
+    watch_lag=0.004,
+    happenings=[Refuses(refuses=True), Sleeps(90_000), Redriven(0), Asked(0)],
+    exact=True,
+)
+"""The request before had no Job, so that nothing was queued for it, and the queue is not full."""

@@ -184,6 +184,8 @@ class Model(Chains):
                 self._answer(chain, now)
         self._fall_due(now)
         self._settle(now)
+        if self.spec.policy != "Allow" and self._in_flight():
+            self.turn = None  # who waits for another to end has no use for a place
 
     def _see_edit(self, now: datetime) -> None:
         before, self.observed = self.observed, self.spec
@@ -244,6 +246,8 @@ class Model(Chains):
                 self._either.add(instant)
         elif policy == "Replace" and (busy or waiting) and not late:
             self._replace(self._chain(instant, now))
+        elif policy != "Allow" and late and self._is_asking():
+            return False
         elif policy != "Allow" and (busy or waiting):
             if len(waiting) < self.spec.max_queued:
                 self._chain(instant, now).waits = "Queued"
@@ -257,6 +261,13 @@ class Model(Chains):
         else:
             self._attempt(self._chain(instant, now), instant, now)
         return True
+
+    def _is_asking(self) -> bool:
+        """Tell whether it is not known yet if a chain that begins is to have a Job: refused one, it was never there."""
+        return any(
+            len(chain.attempts) == 1 and chain.last.started_at is None and not self.quota_full
+            for chain in self._in_flight()
+        )
 
     def _chain(self, instant: datetime, now: datetime) -> Chain:
         self.cursor = max(self.cursor, instant)
@@ -304,10 +315,12 @@ class Model(Chains):
 
     def _answer(self, chain: Chain, now: datetime) -> None:
         """Answer what somebody has asked for."""
-        busy, waiting = bool(self._in_flight()), self._waiting()
+        waiting = self._waiting()
+        # Forbid has a request skipped for what is in flight, which what waits is not; elsewhere it waits behind it.
+        busy = bool(self._in_flight()) or (bool(waiting) and self.spec.policy != "Forbid")
         if chain.redrives is not None and (refusal := self._refusal(chain.redrives)):
             self._never_starts(chain, "Failed", refusal)
-        elif self.spec.policy == "Allow" or not (busy or waiting):
+        elif self.spec.policy == "Allow" or not busy:
             self._attempt(chain, now, now)
         elif self.spec.policy == "Forbid":
             self._never_starts(chain, "Skipped", "RunInFlight")

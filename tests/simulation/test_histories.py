@@ -32,6 +32,7 @@ def played(simulations: Counter[str], history: History) -> World:
 
 @many
 @example(found.TOO_LATE_BEHIND_THE_CURSOR)
+@example(found.ASKED_WHILE_JOBS_ARE_REFUSED)
 @given(histories(schedules=1, longest=12))
 def test_what_is_on_record_is_what_the_rules_foretell(simulations: Counter[str], history: History) -> None:
     played(simulations, history)
@@ -41,6 +42,7 @@ def test_what_is_on_record_is_what_the_rules_foretell(simulations: Counter[str],
 @example(found.TWO_CATCH_UP)
 @example(found.TWO_CATCH_UP_AFTER_REFUSALS)
 @example(found.ONE_WAITS_AND_ONE_LOOKS_FIRST)
+@example(found.ASKED_WHILE_ONE_WAITS_FOR_A_PLACE)
 @given(histories(schedules=3, longest=8))
 def test_of_several_schedules_too(simulations: Counter[str], history: History) -> None:
     played(simulations, history)
