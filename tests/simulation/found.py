@@ -3,7 +3,20 @@
 from datetime import timedelta
 from typing import Final
 
-from simulation.histories import Asked, History, Passes, Redriven, Refuses, Sleeps
+from simulation.histories import (
+    Asked,
+    ClockIs,
+    Dies,
+    Edited,
+    Failing,
+    History,
+    JobDeleted,
+    Passes,
+    QuotaIs,
+    Redriven,
+    Refuses,
+    Sleeps,
+)
 from simulation.terms import Spec
 from simulation.world import JobEnds, Limits
 
@@ -85,3 +98,25 @@ ASKED_WHILE_JOBS_ARE_REFUSED: Final = History(
     exact=True,
 )
 """The request before had no Job, so that nothing was queued for it, and the queue is not full."""
+
+A_WINDOW_GROWS_UNSEEN: Final = History(
+    specs=[
+        Spec(catch_up="All", policy="Allow", attempts=1, deadline=timedelta(seconds=600)),
+        Spec(catch_up="Last", policy="Forbid"),
+    ],
+    jobs=[JobEnds(after=37, succeeded=False)],
+    limits=Limits(),
+    watch_lag=0.004,
+    happenings=[
+        Edited(0, (("suspend", False),)),
+        Asked(2),
+        Failing(0.5),
+        ClockIs(0),
+        QuotaIs(1200),
+        Dies(1, before=False),
+        Passes(3),
+        JobDeleted(0),
+    ],
+    exact=False,
+)
+"""What had joined the skipped, and the answer to that got lost, was recorded as missed as well a minute later."""

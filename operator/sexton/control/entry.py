@@ -6,6 +6,16 @@ from sexton.control.schedules import KnownSchedule
 from sexton.deciding import EndedRecord
 
 
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """A write of a record that was asked for and not answered."""
+
+    until_seconds: float
+    """Until when the server may still carry it out, by a clock that nobody steps."""
+    version: int = 0
+    """The resourceVersion of the record that it changes: carried out on no other; 0: it creates one."""
+
+
 @dataclass(slots=True)
 class Entry:
     """One Schedule and what is remembered of our dealings with it in this process."""
@@ -22,8 +32,9 @@ class Entry:
     doubtful: dict[str, float] = field(default_factory=dict)
     """Names of Jobs whose creation was asked for and not answered, and until when (in seconds of a clock that nobody
     steps) the server may still carry it out: to be looked up before anything is decided."""
-    unanswered: dict[str, float] = field(default_factory=dict)
-    """Names of records, likewise: what is put on record beside them must not say the same."""
+    unanswered: dict[str, Unanswered] = field(default_factory=dict)
+    """Likewise the records, by name, that were to be created, and the windows that were to grow: what is begun or put
+    on record beside them must not be for the same occurrence."""
     robbed: set[str] = field(default_factory=set)
     """UIDs of open records whose Jobs were looked for and are not there: somebody may have made thousands of them."""
     record_refused: str | None = None

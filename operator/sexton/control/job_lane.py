@@ -92,6 +92,8 @@ class JobLane:
 
         The Schedule has been edited, broken or deleted since the decision, or was served by somebody before us.
         """
+        if step.record is None and step.origin.attempt == 1:
+            self._records.all_answered(entry, but=step.run)
         looks_first = step.origin.caught_up and step.record is None
         if entry.schedule.spec is None or (looks_first and await self._look.has_a_record(entry, step.name)):
             return None

@@ -43,19 +43,24 @@ class Looker:
             return None
 
     async def resolve_doubts(self, entry: Entry) -> None:
-        """Look up the Jobs and the records whose creation was asked for and not answered.
+        """Look up the Jobs and the records that were to be written, where no answer came.
 
-        One that is not there may still be created, until the server has given the request up.
+        What does not show it may still be written, until the server has given the request up.
         """
-        jobs = (JOBS, entry.doubtful, self._cache.job_seen)
-        records = (RUNS, entry.unanswered, self._cache.run_seen)
-        for resource, asked_for, seen in (jobs, records):
-            for name, until in list(asked_for.items()):
-                live = await self.read(resource, entry.schedule.namespace, name)
-                if live is not None:
-                    seen(live)
-                if live is not None or time.monotonic() >= until:
-                    del asked_for[name]
+        namespace, now_seconds = entry.schedule.namespace, time.monotonic()
+        for name, until_seconds in list(entry.doubtful.items()):
+            live = await self.read(JOBS, namespace, name)
+            if live is not None:
+                self._cache.job_seen(live)
+            if live is not None or now_seconds >= until_seconds:
+                del entry.doubtful[name]
+        for name, write in list(entry.unanswered.items()):
+            live = await self.read(RUNS, namespace, name)
+            if live is not None:
+                self._cache.run_seen(live)
+            changed = live is not None and int(live["metadata"]["resourceVersion"]) > write.version
+            if changed or now_seconds >= write.until_seconds:
+                del entry.unanswered[name]
 
     async def find_missing_jobs(self, entry: Entry) -> None:
         """Look for the Jobs of open records that no watch has shown, before they are taken for deleted.

@@ -12,7 +12,7 @@ from typing import Any
 
 from sexton.api.run import Phase
 from sexton.control.cache import Cache
-from sexton.control.entry import Entry
+from sexton.control.entry import Entry, Unanswered
 from sexton.control.events import EventPoster
 from sexton.control.jobs import whose
 from sexton.control.looking import Looker
@@ -168,7 +168,7 @@ class RecordLane:
         try:
             stored = await self._client.create(RUNS, schedule.namespace, body)
         except Outage:
-            entry.unanswered[name] = time.monotonic() + self._client.request_timeout_seconds
+            entry.unanswered[name] = Unanswered(self._given_up_at_seconds())
             raise
         except AlreadyExists as error:
             live = await self._look.read(RUNS, schedule.namespace, name)
@@ -207,11 +207,21 @@ class RecordLane:
             self._events.tell(schedule, record_renamed(name, stand_in=stand_in, taken_by=taken_by))
         return stored
 
-    def _all_answered(self, entry: Entry, *, but: str) -> None:
-        """Raise while a record may have been stored that says of an occurrence what a window is about to say too."""
+    def all_answered(self, entry: Entry, *, but: str) -> None:
+        """Check that no record can have been stored unseen that says what becomes of an occurrence.
+
+        What is about to be written of the occurrence itself, under the name `but`, is not in its own way.
+
+        Raises:
+            Outage: one may have been, or may still be.
+        """
         others = entry.unanswered.keys() - {but}
         if others:
             raise Outage(f"whether record {min(others)} has been stored is not known yet")
+
+    def _given_up_at_seconds(self) -> float:
+        """Return when the server has given up a request that is sent now."""
+        return time.monotonic() + self._client.request_timeout_seconds
 
     def _record_refused(self, entry: Entry, name: str, why: str) -> Outage:
         """Have the status say that nothing more starts; the record is tried again all the same."""
@@ -227,13 +237,14 @@ class RecordLane:
                 entry, request, waiting_request(step, request, now=now), step.origin
             )
         else:
+            self.all_answered(entry, but=step.run)
             body = waiting_record(step, now=now, schedule=schedule.name, uid=schedule.uid)
             done = await self._create_record(entry, body)
         if done:
             self._events.tell(entry.schedule, step.announcement)
 
     async def _record_window(self, entry: Entry, step: RecordWindow) -> None:
-        self._all_answered(entry, but=step.name)
+        self.all_answered(entry, but=step.name)
         look = self._look
         if await look.blocker_has_ended(entry, step.blocked_by) or await look.moved_on(entry):
             return
@@ -245,10 +256,16 @@ class RecordLane:
             self._events.tell(entry.schedule, step.announcement)
 
     async def _grow_window(self, entry: Entry, step: GrowWindow) -> None:
-        self._all_answered(entry, but=step.run.name)
-        if await self._look.blocker_has_ended(entry, step.run.blocked_by) or await self._look.moved_on(entry):
+        run = step.run
+        self.all_answered(entry, but=run.name)
+        if await self._look.blocker_has_ended(entry, run.blocked_by) or await self._look.moved_on(entry):
             return
-        if await self._patch_record(entry, step.run, grown_window(step, now=self._clock.now())):
+        try:
+            done = await self._patch_record(entry, run, grown_window(step, now=self._clock.now()))
+        except Outage:
+            entry.unanswered[run.name] = Unanswered(self._given_up_at_seconds(), version=run.resource_version)
+            raise
+        if done:
             self._events.tell(entry.schedule, step.announcement)
 
     async def _end(self, entry: Entry, step: EndRun) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Self
 import pytest
 
 from sexton.control.cache import Cache
-from sexton.control.entry import Entry
+from sexton.control.entry import Entry, Unanswered
 from sexton.control.events import EventPoster
 from sexton.control.executing import Executor
 from sexton.control.probing import probe
@@ -298,7 +298,7 @@ async def test_while_it_is_in_doubt_no_window_is_stored(monkeypatch: pytest.Monk
     seconds = 0.0
     monkeypatch.setattr("time.monotonic", lambda: seconds)
     operator = Operator(catchUp="None", now="10:12")
-    operator.entry.unanswered[name_of("10:00")] = 10.0
+    operator.entry.unanswered[name_of("10:00")] = Unanswered(until_seconds=10.0)
     await operator.reconciles()
     names = operator.names(RUNS)
     seconds = 10.1
