@@ -120,3 +120,17 @@ A_WINDOW_GROWS_UNSEEN: Final = History(
     exact=False,
 )
 """What had joined the skipped, and the answer to that got lost, was recorded as missed as well a minute later."""
+
+A_LINE_IS_REDRIVEN_TWICE: Final = History(
+    specs=[Spec(step=60, attempts=1)],
+    jobs=[
+        JobEnds(after=7, succeeded=False),
+        JobEnds(after=7, succeeded=False),
+        JobEnds(after=400, succeeded=True),
+    ],
+    limits=Limits(),
+    watch_lag=0.004,
+    happenings=[Passes(130), Redriven(0), Passes(20), Redriven(1), Redriven(0)],
+    exact=True,
+)
+"""A dead letter is refused another redrive while one of its redrives, that died too, is being redriven."""

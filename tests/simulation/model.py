@@ -339,10 +339,10 @@ class Model(Chains):
             return "NotADeadLetter"
         if chain.last.record.phase != "DeadLettered":
             return "NotADeadLetter"
-        others = [
-            other for other in self.chains.values() if other.redrives == target and other.waits != "Asked"
-        ]
-        return "RedriveInFlight" if any(not other.over for other in others) else ""
+        # All of a line is for one time, and a success clears all of it.
+        line = [each for each in self.chains.values() if self._root(each) is self._root(chain)]
+        tried = any(each.redrives and each.waits != "Asked" and not each.over for each in line)
+        return "RedriveInFlight" if tried else ""
 
     # what must be on record at the end
 

@@ -33,6 +33,7 @@ def played(simulations: Counter[str], history: History) -> World:
 @many
 @example(found.TOO_LATE_BEHIND_THE_CURSOR)
 @example(found.ASKED_WHILE_JOBS_ARE_REFUSED)
+@example(found.A_LINE_IS_REDRIVEN_TWICE)
 @given(histories(schedules=1, longest=12))
 def test_what_is_on_record_is_what_the_rules_foretell(simulations: Counter[str], history: History) -> None:
     played(simulations, history)
