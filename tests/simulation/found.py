@@ -16,6 +16,7 @@ from simulation.histories import (
     Redriven,
     Refuses,
     Sleeps,
+    WatchesBreak,
 )
 from simulation.terms import Spec
 from simulation.world import JobEnds, Limits
@@ -134,3 +135,13 @@ A_LINE_IS_REDRIVEN_TWICE: Final = History(
     exact=True,
 )
 """A dead letter is refused another redrive while one of its redrives, that died too, is being redriven."""
+
+MANY_WAIT_TO_REPLACE: Final = History(
+    specs=[Spec(catch_up="Last", policy="Replace"), Spec(catch_up="Last", policy="Forbid")],
+    jobs=[JobEnds(after=67, succeeded=True)],
+    limits=Limits(),
+    watch_lag=0.004,
+    happenings=[Failing(0.5), QuotaIs(1200), Sleeps(3), WatchesBreak(forgotten=True)],
+    exact=False,
+)
+"""The newest started while the end of an older one was not on record yet, which took its place a moment later."""

@@ -59,6 +59,7 @@ def test_also_when_the_operator_dies_before_or_after_some_write(
 
 @few
 @example(found.A_WINDOW_GROWS_UNSEEN)
+@example(found.MANY_WAIT_TO_REPLACE)
 @given(histories(schedules=2, longest=12, exact=False))
 def test_no_law_is_broken_whatever_races_with_what(simulations: Counter[str], history: History) -> None:
     played(simulations, history)

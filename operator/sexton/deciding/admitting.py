@@ -14,7 +14,7 @@ from sexton.deciding.due import Candidate, due
 from sexton.deciding.overlap import blocker
 from sexton.deciding.pending import QUEUED, REPLACING, queue_on_record, waiting, waiting_for_quota
 from sexton.deciding.progress import credible, handled, overruled, unrecorded
-from sexton.deciding.replacing import heir
+from sexton.deciding.replacing import heir, is_heir_of_all
 from sexton.deciding.requesting import QUEUE_FULL, RUN_IN_FLIGHT, refusal, requests, served
 from sexton.deciding.steps import EndRun, RecordWaiting, StartJob, Step
 from sexton.deciding.view import RunView, View
@@ -90,6 +90,8 @@ def _head(view: View, *, now: datetime) -> Admission | None:
     newest = heir(view, now=now)
     head = newest if newest in queue else next(iter(queue), None)
     if head is None or blocker(view, now=now) is not None:
+        return None
+    if head is newest and not is_heir_of_all(view, head):
         return None
     if head.scheduled and not credible(view, head.origin.scheduled_time, now=now):
         return None  # a clock that was ahead has stored it

@@ -9,7 +9,7 @@ from datetime import datetime
 from sexton.api.run import Phase
 from sexton.api.schedule import CatchUp, ConcurrencyPolicy
 from sexton.deciding.overlap import is_in_flight
-from sexton.deciding.pending import QUEUED, REPLACING, turn, waiting, why_never
+from sexton.deciding.pending import QUEUED, REPLACING, queue_on_record, turn, waiting, why_never
 from sexton.deciding.retrying import successor_name
 from sexton.deciding.view import JobEnd, RunView, View
 
@@ -42,6 +42,14 @@ def replaced(view: View, *, now: datetime) -> frozenset[str]:
         if not run.phase.ended and is_in_flight(view, run, now=now) and not _is_followed(view, run)
     }
     return frozenset(gives_way | going_on)
+
+
+def is_heir_of_all(view: View, run: RunView) -> bool:
+    """Tell whether nobody is left on record who would take the place of the newest run once it has started.
+
+    What gives way to it ends before it starts: after that, an older one that still waits would be the heir.
+    """
+    return not any(other.name != run.name and _gives_way(view, other) for other in queue_on_record(view))
 
 
 def replaced_end(run: RunView, *, by: RunView | None, now: datetime) -> JobEnd:

@@ -90,7 +90,7 @@ def served(view: View, request: RunView, *, now: datetime) -> Step | None:
     origin, policy = _origin(view, request), view.spec.concurrency_policy
     queue, taken = waiting(view), len(queue_on_record(view))
     blocked_by = blocker(view, now=now)
-    if blocked_by is None and queue and policy is ConcurrencyPolicy.QUEUE:
+    if blocked_by is None and queue and policy in (ConcurrencyPolicy.QUEUE, ConcurrencyPolicy.REPLACE):
         blocked_by = queue[0].name  # it has been waiting for longer
     if blocked_by is not None and policy is ConcurrencyPolicy.FORBID:
         why = announcing.forbidden(blocked_by)

@@ -8,8 +8,8 @@ import pytest
 from sexton.api.run import Phase
 from sexton.deciding import RunView, View, decide
 from sexton.deciding.pending import REPLACING
-from sexton.deciding.steps import StoreStatus
-from unit.deciding.views import at, job, run, schedule, spec_of, step
+from sexton.deciding.steps import RecordWaiting, StartJob, StoreStatus
+from unit.deciding.views import at, job, name_of, run, schedule, spec_of, step, steps
 
 HEIR = replace(run("10:05", Phase.PENDING, reason=REPLACING), queued=True, blocked_by=run("10:00").name)
 
@@ -53,3 +53,24 @@ def test_a_request_takes_their_place_all_the_same() -> None:
     view = replacing(heir=asked, floor="10:05", suspend=True, starting_deadline_seconds=0)
     status = step(decide(view, now=at("10:05:03")), StoreStatus).status
     assert run("10:00").uid in status.uncounted
+
+
+@pytest.mark.parametrize(("before", "starts"), [(Phase.PENDING, []), (Phase.REPLACED, [name_of("10:10")])])
+def test_it_starts_only_when_no_older_one_is_left_that_would_be_the_heir_of_it(
+    before: Phase, starts: list[str]
+) -> None:
+    """Else, after a death right after the start, the older one would take the place of the newer."""
+    older = replace(HEIR, phase=before)
+    newer = replace(run("10:10", Phase.PENDING, reason=REPLACING), queued=True, blocked_by=run("10:00").name)
+    view = schedule(handled="10:10", concurrency_policy="Replace", runs=[older, newer])
+    assert [each.name for each in steps(decide(view, now=at("10:10:03")), StartJob)] == starts
+
+
+def test_a_request_takes_the_place_of_what_waits_though_nothing_is_in_flight() -> None:
+    """Else it would start, and what waits would take its place at once."""
+    asked = replace(run("10:06", Phase.REQUESTED, manual=True), name="by-hand", job_name="by-hand-1")
+    newer = replace(run("10:10", Phase.PENDING, reason=REPLACING), queued=True, blocked_by=run("10:00").name)
+    view = schedule(handled="10:10", concurrency_policy="Replace", runs=[HEIR, newer, asked])
+    plan = decide(view, now=at("10:10:03"))
+    assert steps(plan, StartJob) == []
+    assert step(plan, RecordWaiting).reason == REPLACING
