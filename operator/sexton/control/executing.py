@@ -30,7 +30,7 @@ class Executor:
         clock: Clock,
         container_output: bool = True,
     ) -> None:
-        self.look = Looker(client, cache, container_output=container_output)
+        self.look = Looker(client, cache, clock=clock, container_output=container_output)
         self._client = client
         self._cache = cache
         self._events = events

@@ -19,7 +19,9 @@ from sexton.control.schedule_key import ScheduleKey, owner_of
 from sexton.control.schedules import KnownSchedule
 from sexton.deciding import JobView, RunView
 from sexton.deciding.naming import manual_run_name, run_name
+from sexton.deciding.progress import credible
 from sexton.kube.client import KubeClient
+from sexton.kube.clock import Clock
 from sexton.kube.errors import NotFound
 from sexton.kube.resources import JOBS, RUNS, SCHEDULES, Resource
 
@@ -29,9 +31,10 @@ Object = dict[str, Any]
 class Looker:
     """Reads live what the cache may not know, or may know too late."""
 
-    def __init__(self, client: KubeClient, cache: Cache, *, container_output: bool) -> None:
+    def __init__(self, client: KubeClient, cache: Cache, *, clock: Clock, container_output: bool) -> None:
         self._client = client
         self._cache = cache
+        self._clock = clock
         self._container_output = container_output
         """Whether what containers say goes into the ends of runs."""
 
@@ -116,7 +119,8 @@ class Looker:
     def is_record(self, entry: Entry, run: RunView | None, name: str) -> bool:
         """Tell whether a record is the one that ought to have a name: what it is for must give that name.
 
-        Anybody may have made one of that name which is for something else.
+        Anybody may have made one of that name which is for something else. One that accounts for times to come is
+        somebody's, too: no cursor follows it there, so that its occurrence would be due for ever.
         """
         if run is None or run.phase is Phase.REQUESTED or run.job_name != name:
             return False
@@ -125,7 +129,8 @@ class Looker:
             return name == manual_run_name(
                 schedule=schedule.name, record_uid=run.delivery_id, attempt=origin.attempt
             )
-        return name == run_name(
+        view = self._cache.view(schedule.key, clocks_agree=self._client.agreement.holds)
+        return credible(view, run.last_instant, now=self._clock.now()) and name == run_name(
             schedule=schedule.name,
             uid=schedule.uid,
             scheduled_time=origin.scheduled_time,

@@ -2,12 +2,13 @@
 
 from datetime import datetime
 
+from sexton.api.model import INT32_MAX
 from sexton.api.run import Phase, Trigger
 from sexton.deciding import announcing
 from sexton.deciding.due import Candidate, Missed
 from sexton.deciding.naming import run_name
 from sexton.deciding.pending import REPLACING
-from sexton.deciding.progress import floor, recorded
+from sexton.deciding.progress import claims_an_occurrence, floor, recorded
 from sexton.deciding.steps import GrowWindow, RecordWaiting, RecordWindow
 from sexton.deciding.view import Origin, RunView, View, Window
 
@@ -35,7 +36,7 @@ def origin_of(view: View, candidate: Candidate) -> Origin:
 
 def record_missed(view: View, missed: Missed, *, now: datetime) -> RecordWindow | GrowWindow:
     """Return what puts occurrences that were missed on record."""
-    before = _under_the_cursor(view, now=now)
+    before = _under_the_cursor(view, room_for=missed.window.count, now=now)
     if before is not None and before.phase is Phase.MISSED and before.reason == missed.reason:
         window = _joined(before, missed.window)
         return GrowWindow(
@@ -63,7 +64,7 @@ def record_skipped(
     """Return what puts on record that an occurrence is skipped for another run; `why` says so in words."""
     instant = candidate.scheduled_time
     alone = Window(count=1, first=instant, last=instant)
-    before = _under_the_cursor(view, now=now)
+    before = _under_the_cursor(view, room_for=alone.count, now=now)
     same = before is not None and (before.phase, before.reason, before.blocked_by) == (
         Phase.SKIPPED,
         reason,
@@ -106,16 +107,25 @@ def record_waiting(
     )
 
 
-def _under_the_cursor(view: View, *, now: datetime) -> RunView | None:
-    """Return the record of a window that ends where the cursor stands, which what follows may join.
+def _under_the_cursor(view: View, *, room_for: int, now: datetime) -> RunView | None:
+    """Return the record of a window that ends where the cursor stands, which so many that follow may join.
 
-    A floor at or past the cursor keeps them apart: other times, or a pause, lie in between.
+    A floor at or past the cursor keeps them apart: other times, or a pause, lie in between. So does a count that would
+    be more than a record can say, which somebody must have written, as well as a window that is not named for its first.
     """
     cursor = recorded(view, now=now)
     if cursor is None or cursor <= floor(view):
         return None
     return next(
-        (run for run in view.runs.values() if run.window is not None and run.last_instant == cursor), None
+        (
+            run
+            for run in view.runs.values()
+            if run.window is not None
+            and run.last_instant == cursor
+            and run.window.count <= INT32_MAX - room_for
+            and claims_an_occurrence(view, run, now=now)
+        ),
+        None,
     )
 
 
