@@ -301,7 +301,8 @@ def read_run(obj: Object, *, clock: Clock) -> RunView:
     # Those on a request are not ours: it may be a copy of another record.
     annotations = (metadata.get("annotations") or {}) if status.phase is not Phase.REQUESTED else {}
     created_at = clock.from_server(parse_instant(metadata["creationTimestamp"]))
-    window = status.window
+    # One that runs stands for itself, whatever somebody has written there.
+    window = status.window if status.phase in (Phase.SKIPPED, Phase.MISSED) else None
     is_first_of_request = asked or (spec.manual and spec.attempt == 1)
     told = annotations.get(meta.SCHEDULED_TIME_ANNOTATION) if is_first_of_request else None
     return RunView(

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from sexton.api.model import INT32_MAX, INT64_MAX
 from sexton.api.run import Phase
 from sexton.api.schedule_status import (
     RECENT_MESSAGE_LIMIT,
@@ -24,7 +25,7 @@ from sexton.api.schedule_status import (
 from sexton.api.times import short_duration
 from sexton.deciding.overlap import end_of, is_in_flight
 from sexton.deciding.pending import has_begun, waiting, why_never
-from sexton.deciding.progress import recorded, tail
+from sexton.deciding.progress import is_ahead, recorded, tail
 from sexton.deciding.redriving import line_of_redrive
 from sexton.deciding.replacing import heir, replaced, replaced_end
 from sexton.deciding.retrying import (
@@ -187,11 +188,9 @@ def never_began(view: View, run: RunView) -> bool:
     return run.queued if run.scheduled else run.unfired
 
 
-def counted(view: View, each: Ended | Followed | Started) -> bool:
-    """Tell whether the stored status has counted this, and its occurrence."""
-    cursor = view.status.last_handled_time
-    passed = each.run.origin.manual or (cursor is not None and cursor >= each.run.last_instant)
-    return passed and each.note in view.status.uncounted
+def counted(view: View, each: Ended | Followed | Started, *, now: datetime) -> bool:
+    """Tell whether the stored status has counted this, and its occurrence if it is to be passed by the cursor."""
+    return each.note in view.status.uncounted and not is_ahead(view, each.run, now=now)
 
 
 def account(view: View, ends: list[Ended], *, now: datetime) -> ScheduleStatus:
@@ -290,7 +289,10 @@ def _counters(view: View, news: _News, *, now: datetime) -> Counters:
         moved["missed"] += each.phase is Phase.MISSED
     moved["retried"] = sum(each.retried for each in news.starts) + sum(each.started for each in news.follows)
     before = view.status.counters
-    return before.model_copy(update={name: getattr(before, name) + count for name, count in moved.items()})
+    return before.model_copy(
+        # What somebody has written there may be as large as a number can be.
+        update={name: min(getattr(before, name) + count, INT64_MAX) for name, count in moved.items()}
+    )
 
 
 def _beyond_the_cursor(view: View, run: RunView) -> int:
@@ -313,7 +315,7 @@ def _latest(*instants: datetime | None) -> datetime | None:
 
 def _consecutive_failures(before: int, new_ends: list[Ended]) -> int:
     for each in new_ends:
-        before = 0 if each.end.succeeded else before + each.failed
+        before = 0 if each.end.succeeded else min(before + each.failed, INT32_MAX)
     return before
 
 

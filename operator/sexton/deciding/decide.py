@@ -74,7 +74,7 @@ def decide(view: View, *, now: datetime) -> Plan:
     retries = due_retries(view, now=now, cancelled=replaced(view, now=now))
     steps += (step for step in retries if _is_certain(view, step))
     steps += _records(view, now=now)
-    steps += _ends(view, ends)
+    steps += _ends(view, ends, now=now)
     steps += _deletions(view, now=now)
     held = backlog(view, steps, now=now) if changed is None else Backlog()
     desired = _status(view, ends, changed, held, now=now)
@@ -83,7 +83,7 @@ def decide(view: View, *, now: datetime) -> Plan:
             StoreStatus(
                 status=desired,
                 announcements=announcing.changes(view, desired, now=now),
-                urgent=(changed is not None and view.certain) or any(_uncounted_starts(view)),
+                urgent=(changed is not None and view.certain) or any(_uncounted_starts(view, now=now)),
             )
         )
     return Plan(steps=tuple(steps), wake_at=_wake_at(view, now=now), late=admission.late)
@@ -104,30 +104,34 @@ def _is_certain(view: View, step: Step) -> bool:
     return not view.doubtful or (isinstance(step, StartJob) and step.name in view.doubtful)
 
 
-def _uncounted_starts(view: View) -> Iterator[Started]:
+def _uncounted_starts(view: View, *, now: datetime) -> Iterator[Started]:
     """Yield the starts that are to be counted before their records say them; the next start waits for that."""
-    return (each for each in started(view) if not counted(view, each))
+    return (each for each in started(view) if not counted(view, each, now=now))
 
 
 def _records(view: View, *, now: datetime) -> Iterator[RecordJob]:
     """Yield what puts Jobs on record."""
     yield from (RecordJob(job=job) for job in unrecorded(view, now=now))
-    uncounted = {each.run.name for each in _uncounted_starts(view)}
+    uncounted = {each.run.name for each in _uncounted_starts(view, now=now)}
     for job, run in overruled(view):
         if run.name not in uncounted:
             yield RecordJob(job=job, instead_of=run)
 
 
-def _ends(view: View, ends: list[Ended]) -> Iterator[EndRun | SupersedeRun | ClearDeadLetter]:
+def _ends(
+    view: View, ends: list[Ended], *, now: datetime
+) -> Iterator[EndRun | SupersedeRun | ClearDeadLetter]:
     follows = followed(view)
     waits = {each.successor for each in follows}
     yield from (
-        SupersedeRun(run=each.run, successor=each.successor) for each in follows if counted(view, each)
+        SupersedeRun(run=each.run, successor=each.successor)
+        for each in follows
+        if counted(view, each, now=now)
     )
     lines = dead_by_line(view)
     told: set[str] = set()
     for each in ends:
-        if not counted(view, each):
+        if not counted(view, each, now=now):
             continue
         line = line_of_redrive(view, each.run) if each.end.succeeded else None
         cleared = lines.get(line, []) if line is not None else []

@@ -32,18 +32,23 @@ def tail(view: View, *, now: datetime) -> list[RunView]:
 
     Retries are among them: normally the cursor has passed them, but it may be all that is left of a chain.
     """
-    stored = view.status.last_handled_time
     return sorted(
-        (
-            run
-            for run in view.runs.values()
-            if not run.origin.manual
-            and run.phase is not Phase.REQUESTED
-            and credible(view, run.last_instant, now=now)
-            and (stored is None or run.last_instant > stored)
-            and _is_named_for(view, run.job_name, run.origin)
-        ),
-        key=lambda run: run.last_instant,
+        (run for run in view.runs.values() if is_ahead(view, run, now=now)), key=lambda run: run.last_instant
+    )
+
+
+def is_ahead(view: View, run: RunView, *, now: datetime) -> bool:
+    """Tell whether the stored cursor has not passed a record, and is to.
+
+    It never passes one for a time far ahead, nor one that does not have the name of what it says that it is for.
+    """
+    stored = view.status.last_handled_time
+    return (
+        not run.origin.manual
+        and run.phase is not Phase.REQUESTED
+        and credible(view, run.last_instant, now=now)
+        and (stored is None or run.last_instant > stored)
+        and _is_named_for(view, run.job_name, run.origin)
     )
 
 

@@ -111,7 +111,7 @@ def _under_the_cursor(view: View, *, room_for: int, now: datetime) -> RunView | 
     """Return the record of a window that ends where the cursor stands, which so many that follow may join.
 
     A floor at or past the cursor keeps them apart: other times, or a pause, lie in between. So does a count that would
-    be more than a record can say, which somebody must have written, as well as a window that is not named for its first.
+    be more than a record can say, which somebody must have written, and a window that is not named for its first.
     """
     cursor = recorded(view, now=now)
     if cursor is None or cursor <= floor(view):

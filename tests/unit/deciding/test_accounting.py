@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from sexton.api.faults import Fault
+from sexton.api.model import INT32_MAX, INT64_MAX
 from sexton.api.run import Phase
 from sexton.api.schedule_status import UNCOUNTED_LIMIT, Counters, RecentRun, ScheduleStatus
 from sexton.deciding import JobView, RunView, View, decide
@@ -490,3 +492,40 @@ def test_a_schedule_that_cannot_be_acted_on_has_no_next_times() -> None:
 def test_it_wakes_for_the_next_instant() -> None:
     assert decide(schedule(handled="10:00"), now=at("10:03")).wake_at == at("10:05")
     assert decide(schedule(handled="10:05"), now=at("10:05")).wake_at == at("10:10")
+
+
+@pytest.mark.parametrize(
+    ("known", "field"),
+    [
+        ({"runs": [run("10:05")], "jobs": [job("10:05")]}, "fired"),
+        ({"runs": [window("10:05", "10:20", count=INT32_MAX, phase=Phase.MISSED)]}, "missed"),
+        ({"runs": [window("10:05", "10:20", count=4, phase=Phase.SKIPPED)]}, "skipped_overlaps"),
+        ({"runs": [run("10:05")], "jobs": [job("10:05", ended="10:06", succeeded=False)]}, "failed"),
+    ],
+)
+def test_a_counter_that_is_full_stays_full(known: dict[str, list[Any]], field: str) -> None:
+    """Whoever may write statuses can write the largest number there is; the server refuses what is above it."""
+    full = Counters.model_validate(dict.fromkeys(Counters.model_fields, INT64_MAX))
+    view = schedule(handled="10:00", stored={"counters": full, "consecutive_failures": INT32_MAX}, **known)
+    status = step(decide(view, now=at("10:21")), StoreStatus).status
+    assert getattr(status.counters, field) == INT64_MAX
+    assert ScheduleStatus.model_validate(status.to_wire()).counters == status.counters
+    assert ScheduleStatus.model_validate(status.to_wire()).consecutive_failures == INT32_MAX
+
+
+FORGED_ONES: dict[str, RunView] = {
+    "of a time to come": replace(run("+9 10:05"), created_at=at("10:05")),
+    "of a name that is for another time": replace(run("10:40"), name="forged", job_name="forged"),
+}
+
+
+@pytest.mark.parametrize("forged", FORGED_ONES)
+def test_a_record_that_no_cursor_will_pass_ends_and_leaves_its_place(forged: str) -> None:
+    """There is room for so many notes: many such records would keep the end of every other from being counted."""
+    record = FORGED_ONES[forged]
+    view = schedule(handled="10:30", runs=[record])
+    plan = decide(view, now=at("10:31"))
+    noted = step(plan, StoreStatus).status
+    assert noted.uncounted == (record.uid,)
+    again = schedule(status=noted, runs=[record])
+    assert [each.run for each in steps(decide(again, now=at("10:31")), EndRun)] == [record]
