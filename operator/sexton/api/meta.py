@@ -43,7 +43,8 @@ UNFIRED_ANNOTATION: Final = f"{GROUP}/unfired"
 """On records of failed attempts and of retries that had no Job, like all attempts before them: the first Job of the
 chain is still to be counted in `fired`."""
 RECORD_OF_ANNOTATION: Final = f"{GROUP}/record-of"
-"""On records whose own name somebody had taken: the name that they would have, which is that of their Job."""
+"""On records whose own name somebody had taken: the name that they would have, which is that of their Job. On those
+of runs whose request could not be written into: the name of the request."""
 REDRIVE_OF_ANNOTATION: Final = f"{GROUP}/redrive-of"
 TTL_ANNOTATION: Final = f"{GROUP}/ttl-seconds-after-finished"
 """The `ttlSecondsAfterFinished` that was taken out of the Job, for the operator to apply itself."""

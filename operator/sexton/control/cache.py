@@ -111,6 +111,7 @@ class Cache:
             surplus=asked.surplus,
             history=(entry.history or {}).values(),
             record_refused=entry.record_refused,
+            closed=entry.closed,
             doubtful=frozenset(entry.doubtful),
             clocks_agree=clocks_agree,
             may_catch_up=may_catch_up,
@@ -484,12 +485,39 @@ class Cache:
         return self.asked.get(entry.schedule.identity, name)
 
     def record_of(self, key: ScheduleKey, job: JobView) -> RunView | None:
-        """Return the known record of a Job: the one that it names, unless that is another's, or one that stands in."""
+        """Return the known record of a Job: the one that it names, unless that is another's, or one that stands in.
+
+        A request is not it any more if another stands in for it.
+        """
         run = self.run(key, job.run)
-        if run is not None and run.job_name == job.name:
+        fits = run is not None and run.job_name == job.name
+        if run is not None and fits and run.phase is not Phase.REQUESTED:
             return run
         stand_in = self._runs.get(key, {}).get(self._stand_ins.get(key, {}).get(job.name, ""))
-        return stand_in if stand_in is not None and stand_in.job_name == job.name else None
+        if stand_in is not None and stand_in.job_name == job.name:
+            return stand_in
+        return run if fits else None
+
+    def put_aside(self, key: ScheduleKey, obj: Object, fault: str, *, until: float) -> None:
+        """Set a request aside that the API server will not have answered, and look at it again then.
+
+        Args:
+            key: The Schedule that it asks to run.
+            obj: The request as it is.
+            fault: Why it can't be answered, in words.
+            until: When, in seconds of the clock that nobody steps.
+        """
+        self.asked.gone(*request_identity(obj))
+        self.set_aside.put(RUNS, obj, fault)
+        entry = self._entries.get(key)
+        if entry is not None:
+            entry.put_off[obj["metadata"]["name"]] = until
+
+    def record_kept(self, key: ScheduleKey, name: str) -> None:
+        """Take in that an ended record stays, whatever history keeps; it is not asked for again."""
+        entry = self._entries.get(key)
+        if entry is not None and entry.history is not None:
+            entry.history.pop(name, None)
 
 
 def _is_history(run: RunView) -> bool:

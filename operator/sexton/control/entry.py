@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from sexton.control.schedules import KnownSchedule
+from sexton.control.stubborn import Stubborn
 from sexton.deciding import EndedRecord
 
 
@@ -38,6 +39,12 @@ class Entry:
     robbed: set[str] = field(default_factory=set)
     """UIDs of open records whose Jobs were looked for and are not there: somebody may have made thousands of them."""
     record_refused: str | None = None
+    stubborn: Stubborn = field(default_factory=Stubborn)
+    """The records and requests that the API server will not have written into."""
+    put_off: dict[str, float] = field(default_factory=dict)
+    """Names of requests that could not be answered, and when (likewise) they are looked at again."""
+    closed: frozenset[str] = frozenset()
+    """UIDs of windows that could not grow: what follows has a record of its own."""
     history: dict[str, EndedRecord] | None = None
     """The ended records, once they have been listed."""
     history_wanted: bool = False

@@ -56,6 +56,10 @@ class Executor:
             case _:
                 await self._records.perform(entry, step)
 
+    def rest_seconds(self, entry: Entry, step: Step) -> float:
+        """Return for how long a step is left alone, since the API server would not have it for long."""
+        return self._records.rest_seconds(entry, step)
+
     def tell_refusal(self, entry: Entry, error: NotPermitted) -> None:
         """Tell whoever looks at a Schedule why nothing comes of it."""
         self._events.tell(entry.schedule, not_permitted(str(error)))

@@ -10,6 +10,7 @@ from typing import Any
 
 from sexton.api import meta
 from sexton.api.job_template import JobTemplate
+from sexton.api.run import Phase
 from sexton.control.cache import Cache
 from sexton.control.entry import Entry
 from sexton.control.events import EventPoster
@@ -94,10 +95,18 @@ class JobLane:
         """
         if step.record is None and step.origin.attempt == 1:
             self._records.all_answered(entry, but=step.run)
-        looks_first = step.origin.caught_up and step.record is None
-        if entry.schedule.spec is None or (looks_first and await self._look.has_a_record(entry, step.name)):
+        if entry.schedule.spec is None or await self._is_served(entry, step):
             return None
         return await self._look.template(entry)
+
+    async def _is_served(self, entry: Entry, step: StartJob) -> bool:
+        """Look whether somebody before us has served what seems to be left to do."""
+        if step.record is None:
+            return step.origin.caught_up and await self._look.has_a_record(entry, step.name)
+        if step.record.phase is not Phase.REQUESTED:
+            return False
+        # It may be one that could not be written into, and its Job may have been pruned.
+        return await self._look.find_beside(entry, step.name) is not None
 
     def _tell(self, entry: Entry, step: StartJob, reason: str, error: KubeError) -> None:
         self._events.tell(entry.schedule, cannot_start_yet(step, reason=reason, message=str(error)))

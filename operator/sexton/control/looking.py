@@ -8,13 +8,14 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from sexton.api.job_template import JobTemplate
+from sexton.api.model import is_object_name
 from sexton.api.run import Phase
 from sexton.api.schedule_status import ScheduleStatus
 from sexton.api.validation import job_template
 from sexton.control.cache import Cache
 from sexton.control.entry import Entry
 from sexton.control.failures import explained
-from sexton.control.records import is_on_its_way_out, stands_in_for
+from sexton.control.records import is_on_its_way_out, is_request, request_of, stands_in_for
 from sexton.control.schedule_key import ScheduleKey, owner_of
 from sexton.control.schedules import KnownSchedule
 from sexton.deciding import JobView, RunView
@@ -26,6 +27,9 @@ from sexton.kube.errors import NotFound
 from sexton.kube.resources import JOBS, RUNS, SCHEDULES, Resource
 
 Object = dict[str, Any]
+
+AT_ONCE = 20
+"""How many requests are looked at again between two decisions."""
 
 
 class Looker:
@@ -64,6 +68,17 @@ class Looker:
             changed = live is not None and int(live["metadata"]["resourceVersion"]) > write.version
             if changed or now_seconds >= write.until_seconds:
                 del entry.unanswered[name]
+
+    async def ask_again(self, entry: Entry) -> None:
+        """Look once more at requests that could not be answered, a few at a time."""
+        now = time.monotonic()
+        due = [name for name, until in entry.put_off.items() if until <= now]
+        for name in due[:AT_ONCE]:
+            live = await self.read(RUNS, entry.schedule.namespace, name)
+            del entry.put_off[name]
+            if live is not None:
+                self._cache.set_aside.readable(RUNS, live["metadata"])
+                self._cache.run_seen(live)
 
     async def find_missing_jobs(self, entry: Entry) -> None:
         """Look for the Jobs of open records that no watch has shown, before they are taken for deleted.
@@ -140,11 +155,34 @@ class Looker:
     async def find_record(self, entry: Entry, job: JobView) -> RunView | None:
         """Look for the record of a Job, under its own name and, where somebody has taken that, under another."""
         live = await self.read(RUNS, entry.schedule.namespace, job.run)
+        if live is not None:
+            self._cache.run_seen(live)
+            known = self._cache.record_of(entry.schedule.key, job)
+            if known is not None:
+                return known
+        if job.run != job.name:
+            return await self.find_beside(entry, job.name)
+        return await self.find_stand_in(entry, job.name) if live is not None else None
+
+    async def find_beside(self, entry: Entry, name: str) -> RunView | None:
+        """Look for the record of a run whose request could not be written into, given the name of its Job."""
+        live = await self.read(RUNS, entry.schedule.namespace, name)
         if live is None:
             return None
-        self._cache.run_seen(live)
-        known = self._cache.record_of(entry.schedule.key, job)
-        return known or await self.find_stand_in(entry, job.name)
+        run = self._cache.run_seen(live)
+        if owner_of(live) == entry.schedule.key and self.is_record(entry, run, name):
+            return run
+        return await self.find_stand_in(entry, name)
+
+    async def stands_for_a_request(self, entry: Entry, name: str) -> bool:
+        """Read whether the request is still unanswered that a record stands in for."""
+        namespace = entry.schedule.namespace
+        record = await self.read(RUNS, namespace, name)
+        asked_by, uid = request_of(record) if record is not None else ("", "")
+        if not is_object_name(asked_by):
+            return False
+        request = await self.read(RUNS, namespace, asked_by)
+        return request is not None and is_request(request) and request["metadata"]["uid"] == uid
 
     async def has_a_record(self, entry: Entry, name: str) -> bool:
         """Look whether what seems to have been missed has been served: somebody may have cleared the cursor.

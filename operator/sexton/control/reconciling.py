@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Iterable
 from datetime import timedelta
+from typing import NoReturn
 
 from sexton.control.cache import Cache
 from sexton.control.entry import Entry
@@ -21,6 +22,7 @@ from sexton.control.storm import StormGate
 from sexton.deciding import Plan, decide, starts
 from sexton.deciding.requesting import too_many
 from sexton.deciding.steps import StartJob, Step, StoreStatus
+from sexton.kube.answers import is_of_an_api_server
 from sexton.kube.client import KubeClient
 from sexton.kube.clock import Clock
 from sexton.kube.errors import KubeError, NotPermitted, Outage, QuotaExceeded
@@ -122,7 +124,9 @@ class Reconciler:
             self._gate.waits(key, plan.late)
             objects = len(view.jobs) + len(view.runs) + len(view.history)
             self._sparing.took(key, time.thread_time() - begun, objects=objects)
-            steps = [step for step in plan.steps if not self._can_wait(key, step)]
+            steps = [
+                step for step in plan.steps if not (self._can_wait(key, step) or self._rests(entry, step))
+            ]
             same = same + 1 if steps and steps == before else 0
             if same >= SAME_ROUNDS:
                 raise NoProgress(f"nothing comes of {steps[0]}")
@@ -130,9 +134,7 @@ class Reconciler:
             self._cache.asked.refuses(key.namespace, sum(map(too_many, steps)))
             fault = await self._perform(entry, steps) if steps else None
             if fault is not None:
-                # What is refused must not make the next start late: it comes by its instant, not by the retry.
-                self._wake_for(key, plan)
-                raise fault
+                await self._fail(entry, plan, fault)
             if steps and self._queue.gives_way(key):
                 self._queue.wake(key)
                 return
@@ -142,6 +144,14 @@ class Reconciler:
                 self._wake_for(key, plan)
                 return
         raise NoProgress(f"no end of steps after {before}")
+
+    async def _fail(self, entry: Entry, plan: Plan, fault: KubeError) -> NoReturn:
+        """Raise what went wrong, after all that does not wait for it to be mended: it may never be."""
+        # What is refused must not make the next start late: it comes by its instant, not by the retry.
+        self._wake_for(entry.schedule.key, plan)
+        if entry.history_wanted and is_of_an_api_server(fault):
+            await self._executor.look.load_history(entry)
+        raise fault
 
     def _to_be_decided_about(self, key: ScheduleKey) -> Entry | None:
         """Return a Schedule, unless it is not there any more, or it is not its time yet."""
@@ -160,8 +170,13 @@ class Reconciler:
         if plan.wake_at is not None:
             self._queue.wake_at(key, plan.wake_at)
         entry = self._cache.entry(key)
-        if entry is not None and self._cache.asked.surplus_of(entry.schedule.identity):
+        if entry is None:
+            return
+        if self._cache.asked.surplus_of(entry.schedule.identity):
             self._queue.wake_after(key, MORE_TO_REFUSE)
+        if entry.put_off:
+            left = min(entry.put_off.values()) - time.monotonic()
+            self._queue.wake_after(key, timedelta(seconds=max(0.0, left)))
 
     async def _prepare(self, entry: Entry) -> None:
         """Read what a decision needs to know and no watch shows, or not surely in time."""
@@ -176,6 +191,7 @@ class Reconciler:
         if not entry.probed:
             await probe(self._executor.look, self._cache, entry, clock=self._clock)
             entry.probed = True
+        await self._executor.look.ask_again(entry)
         await self._executor.look.find_missing_jobs(entry)
         await self._executor.look.explain_failures(entry)
 
@@ -224,6 +240,13 @@ class Reconciler:
             return False
         self._queue.wake_after(key, timedelta(seconds=left))
         return True
+
+    def _rests(self, entry: Entry, step: Step) -> bool:
+        """Tell whether a step is left alone for a while, since the API server would not have it; then it is tried."""
+        left = self._executor.rest_seconds(entry, step)
+        if left:
+            self._queue.wake_after(entry.schedule.key, timedelta(seconds=left))
+        return left > 0
 
     def _retry(self, key: ScheduleKey, error: KubeError | None) -> None:
         """Have the key looked at again after a delay that grows with each failure in a row."""

@@ -28,6 +28,7 @@ from sexton.control.records import (
     overruling_record,
     pending_again,
     pending_record,
+    record_beside,
     redriven_record,
     running_record,
     standing_in,
@@ -37,8 +38,10 @@ from sexton.control.records import (
     window_record,
 )
 from sexton.control.schedule_key import owner_of
+from sexton.control.seldom import Seldom
+from sexton.control.stubborn import LAST_REST_SECONDS
 from sexton.deciding import Origin, RunView
-from sexton.deciding.announcing import record_renamed
+from sexton.deciding.announcing import record_renamed, recorded_elsewhere
 from sexton.deciding.redriving import NOT_A_DEAD_LETTER
 from sexton.deciding.steps import (
     ClearDeadLetter,
@@ -50,6 +53,7 @@ from sexton.deciding.steps import (
     RecordWaiting,
     RecordWindow,
     StartJob,
+    Step,
     SupersedeRun,
 )
 from sexton.kube.client import KubeClient
@@ -57,6 +61,7 @@ from sexton.kube.clock import Clock
 from sexton.kube.errors import (
     AlreadyExists,
     Conflict,
+    KubeError,
     NamespaceTerminating,
     NotFound,
     Outage,
@@ -96,6 +101,7 @@ class RecordLane:
         self._look = look
         self._events = events
         self._clock = clock
+        self._seldom = Seldom()
 
     async def perform(self, entry: Entry, change: Change) -> None:
         """Carry out a step that is about a record."""
@@ -114,10 +120,10 @@ class RecordLane:
                 await self._delete_record(entry, change)
             case ClearDeadLetter():
                 body = cleared_record(change, now=self._clock.now())
-                if await self._patch_record(entry, change.run, body):
+                if await self._write(entry, change.run, body):
                     self._events.tell(entry.schedule, change.announcement)
             case SupersedeRun() | MarkRedriven():
-                await self._patch_record(entry, change.run, self._note(change))
+                await self._write(entry, change.run, self._note(change))
 
     def _note(self, change: SupersedeRun | MarkRedriven) -> Object:
         match change:
@@ -133,21 +139,19 @@ class RecordLane:
             return False
         pending = Pending(reason=reason, message=message, since=self._clock.now())
         if before is not None:
-            news = await self._patch_record(entry, before, pending_again(before, pending), step.origin)
+            news = await self._write(entry, before, pending_again(before, pending), step.origin)
         else:
             body = pending_record(step, pending, schedule=schedule.name, uid=schedule.uid)
             news = await self._create_record(entry, body)
         if news:  # and not each time that the record is refused, too
-            log.warning(
-                "job refused: %s",
-                message,
-                extra={"namespace": schedule.namespace, "schedule": schedule.name, "run": step.run},
-            )
+            log.warning("job refused: %s", message, extra=_names(entry, step.run))
         return news
 
     async def _record_job(self, entry: Entry, step: RecordJob) -> None:
         before = step.instead_of
-        if before is not None:
+        if before is not None and before.phase is Phase.REQUESTED:
+            await self._record_in_request(entry, step, before)
+        elif before is not None:
             body = overruling_record(step, instead_of=before)
             try:
                 await self._patch_record(entry, before, body, step.job.origin)
@@ -158,6 +162,51 @@ class RecordLane:
             schedule = entry.schedule
             body = running_record(step.job, schedule=schedule.name, uid=schedule.uid)
             await self._create_record(entry, body)
+
+    async def _record_in_request(self, entry: Entry, step: RecordJob, request: RunView) -> None:
+        """Have a request say that it runs. If it is not to be written into, its run is put on record beside it."""
+        if await self._look.find_beside(entry, step.job.name) is not None:
+            return  # an operator before this one has put it there
+        name, fault = request.name, Outage(f"request {request.name} changes whenever it is written into")
+        try:
+            body = overruling_record(step, instead_of=request)
+            if await self._patch_record(entry, request, body, step.job.origin):
+                entry.record_refused = None
+                entry.stubborn.written(request.uid)
+                return
+        except (Refused, QuotaExceeded, NamespaceTerminating) as error:
+            if entry.stubborn.gives_up(request.uid, error) is None:
+                raise self._record_refused(entry, name, str(error)) from error
+            await self._record_beside(entry, step, request, why=error)
+        except Outage as error:
+            if entry.stubborn.gives_up(request.uid, error) is None:
+                raise
+            await self._record_beside(entry, step, request, why=error)
+        else:
+            still = self._cache.asked.get(entry.schedule.identity, name)
+            if still is not None and still.uid == request.uid and entry.stubborn.gives_up(still.uid, fault):
+                await self._record_beside(entry, step, request, why=fault)
+
+    async def _record_beside(
+        self, entry: Entry, step: RecordJob, request: RunView, *, why: KubeError
+    ) -> None:
+        """Put a run on record beside its request. That other records can be stored shows that it is the request."""
+        schedule = entry.schedule
+        body = record_beside(step.job, request=request, schedule=schedule.name, uid=schedule.uid)
+        await self._create_record(entry, body)
+        record = self._cache.record_of(schedule.key, step.job)
+        name = body["metadata"]["name"] if record is None else record.name
+        self._events.tell(schedule, recorded_elsewhere(request, record=name, why=str(why)))
+        await self._put_aside(entry, request, why, seconds=LAST_REST_SECONDS)
+
+    async def _put_aside(self, entry: Entry, request: RunView, why: KubeError, *, seconds: float) -> None:
+        """Leave a request alone that can't be answered; it is looked at again later, or when it changes."""
+        live = await self._look.read(RUNS, entry.schedule.namespace, request.name)
+        if live is None or not is_request(live) or live["metadata"]["uid"] != request.uid:
+            self._cache.asked.gone(entry.schedule.identity, request.name)
+            return
+        until = time.monotonic() + seconds
+        self._cache.put_aside(entry.schedule.key, live, f"it can't be answered: {why}", until=until)
 
     async def _create_record(self, entry: Entry, body: Object) -> bool:
         """Create a record, and tell whether it is the one that we wanted.
@@ -233,9 +282,7 @@ class RecordLane:
             return
         schedule, request, now = entry.schedule, step.record, self._clock.now()
         if request is not None:
-            done = await self._patch_record(
-                entry, request, waiting_request(step, request, now=now), step.origin
-            )
+            done = await self._write(entry, request, waiting_request(step, request, now=now), step.origin)
         else:
             self.all_answered(entry, but=step.run)
             body = waiting_record(step, now=now, schedule=schedule.name, uid=schedule.uid)
@@ -260,13 +307,18 @@ class RecordLane:
         self.all_answered(entry, but=run.name)
         if await self._look.blocker_has_ended(entry, run.blocked_by) or await self._look.moved_on(entry):
             return
+        asked = Unanswered(self._given_up_at_seconds(), version=run.resource_version)
         try:
-            done = await self._patch_record(entry, run, grown_window(step, now=self._clock.now()))
+            done = await self._write(entry, run, grown_window(step, now=self._clock.now()))
         except Outage:
-            entry.unanswered[run.name] = Unanswered(self._given_up_at_seconds(), version=run.resource_version)
+            entry.unanswered[run.name] = asked
             raise
         if done:
             self._events.tell(entry.schedule, step.announcement)
+        elif entry.stubborn.rest_seconds(run.uid):
+            # Another window follows it, once it is certain that this one has not grown after all.
+            entry.closed |= {run.uid}
+            entry.unanswered[run.name] = asked
 
     async def _end(self, entry: Entry, step: EndRun) -> None:
         redrives = step.run.origin.redrive_of
@@ -278,8 +330,39 @@ class RecordLane:
             return
         if await self._look.blocker_has_ended(entry, step.blocked_by):
             return
-        if await self._patch_record(entry, step.run, ended_record(step), step.run.origin):
+        if await self._write(entry, step.run, ended_record(step), step.run.origin):
             self._events.tell(entry.schedule, step.announcement)
+
+    def rest_seconds(self, entry: Entry, step: Step) -> float:
+        """Return for how long a step is left alone, since its record was not to be written into for long."""
+        match step:
+            case EndRun() | SupersedeRun() | MarkRedriven() | ClearDeadLetter():
+                return entry.stubborn.rest_seconds(step.run.uid)
+            case _:
+                return 0.0
+
+    async def _write(self, entry: Entry, run: RunView, body: Object, origin: Origin | None = None) -> bool:
+        """Patch a record as `_patch_record` does. One that is not to be written into is left alone after some tries.
+
+        An outage that the server does not even tell of is nothing that the record is to blame for.
+        """
+        try:
+            written = await self._patch_record(entry, run, body, origin)
+        except KubeError as error:
+            if isinstance(error, Outage) and not error.answered:
+                raise
+            rest = entry.stubborn.gives_up(run.uid, error)
+            if rest is None:
+                raise
+            if run.phase is Phase.REQUESTED:
+                await self._put_aside(entry, run, error, seconds=rest)
+            elif (left_out := self._seldom.left_out(entry.schedule.namespace)) is not None:
+                words = "a run can't be written into, trying again in %.0f s: %s"
+                log.warning(words, rest, error, extra=_names(entry, run.name) | {"left_out": left_out})
+            return False
+        if written:
+            entry.stubborn.written(run.uid)
+        return written
 
     async def _patch_record(
         self, entry: Entry, run: RunView, body: Object, origin: Origin | None = None
@@ -299,25 +382,32 @@ class RecordLane:
             body = adopting(body, live, origin, schedule=entry.schedule.name, uid=key.uid)
         try:
             self._cache.run_seen(await self._client.patch(RUNS, namespace, name, body))
-        except Conflict:
+        except (Conflict, NotFound) as error:
             live = await self._look.read(RUNS, namespace, name)
             if live is None:
                 self._cache.run_gone(key, name)
-            else:
-                self._cache.run_seen(live)
-            return False
-        except NotFound:
-            self._cache.run_gone(key, name)
-            self._cache.asked.gone(entry.schedule.identity, name)
+                self._cache.asked.gone(entry.schedule.identity, name)
+                return False
+            self._cache.run_seen(live)
+            if live["metadata"]["resourceVersion"] == body["metadata"]["resourceVersion"]:
+                # It is there, and it is as it was: a webhook may answer so.
+                raise Outage(f"run {name} can't be written into: {error}", answered=True) from error
             return False
         return True
 
     async def _delete_record(self, entry: Entry, step: DeleteRecord) -> None:
+        if step.record.for_request and await self._look.stands_for_a_request(entry, step.record.name):
+            self._cache.record_kept(entry.schedule.key, step.record.name)
+            return
         with suppress(NotFound, Conflict):  # gone already, or another one of that name
             await self._client.delete(RUNS, entry.schedule.namespace, step.record.name, uid=step.record.uid)
         self._cache.record_deleted(entry.schedule.key, step.record.name)
         if step.announcement is not None:
             self._events.tell(entry.schedule, step.announcement)
+
+
+def _names(entry: Entry, run: str) -> Object:
+    return {"namespace": entry.schedule.namespace, "schedule": entry.schedule.name, "run": run}
 
 
 def _is_that_request(live: Object, run: RunView) -> bool:

@@ -4,7 +4,7 @@ A record is written whole, outcome included, in one write: it has no status subr
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -158,15 +158,34 @@ def adopting(body: Object, live: Object, origin: Origin, *, schedule: str, uid: 
 
 
 def standing_in(record: Object, *, name: str) -> Object:
-    """Return a record under another name, since its own is taken; it says which that is."""
+    """Return a record under another name, since its own is taken; it says which that is, or whose request it is of."""
     metadata = record["metadata"]
-    annotations = metadata["annotations"] | {meta.RECORD_OF_ANNOTATION: metadata["name"]}
+    annotations = {meta.RECORD_OF_ANNOTATION: metadata["name"]} | metadata["annotations"]
     return record | {"metadata": metadata | {"name": name, "annotations": annotations}}
 
 
+def record_beside(job: JobView, *, request: RunView, schedule: str, uid: str) -> Object:
+    """Return the record of a Job whose request can't be written into; it has the name of the Job.
+
+    What follows it is named for the request all the same.
+    """
+    made_for = replace(job, origin=replace(job.origin, delivery_id=request.uid))
+    record = running_record(made_for, schedule=schedule, uid=uid)
+    record["metadata"]["annotations"][meta.RECORD_OF_ANNOTATION] = request.name
+    return record
+
+
+def request_of(record: Object) -> tuple[str, str]:
+    """Return the name and the UID of the request that a record stands in for, as far as it says."""
+    annotations = record["metadata"].get("annotations") or {}
+    return annotations.get(meta.RECORD_OF_ANNOTATION, ""), annotations.get(meta.DELIVERY_ID_ANNOTATION, "")
+
+
 def stands_in_for(obj: Object, name: str) -> bool:
-    """Tell whether a record is there in place of another, whose name was taken."""
-    metadata = obj["metadata"]
+    """Tell whether a record may be there in place of another, whose name was taken."""
+    metadata, spec = obj["metadata"], obj.get("spec") or {}
+    if spec.get("manual") and spec.get("attempt") == 1:
+        return not is_request(obj) and metadata["name"].startswith(f"{name}-")
     own_name = _own_name(metadata["name"], metadata.get("annotations") or {})
     return not is_request(obj) and own_name == name != metadata["name"]
 
@@ -308,7 +327,12 @@ def read_run(obj: Object, *, clock: Clock) -> RunView:
     return RunView(
         name=metadata["name"],
         job_name=(
-            manual_run_name(schedule=spec.schedule_name, record_uid=metadata["uid"], attempt=1)
+            manual_run_name(
+                schedule=spec.schedule_name,
+                # One that stands in for a request says whose run it is.
+                record_uid=note_of(annotations, meta.DELIVERY_ID_ANNOTATION) or metadata["uid"],
+                attempt=1,
+            )
             if is_first_of_request
             else _own_name(metadata["name"], annotations)
         ),

@@ -113,6 +113,12 @@ def record_renamed(name: str, *, stand_in: str, taken_by: str) -> Announcement:
     )
 
 
+def recorded_elsewhere(request: RunView, *, record: str, why: str) -> Announcement:
+    """Announce that a run is on record beside the request that asked for it, which would not be written into."""
+    told = f"run {request.name} goes on as {record}, since the request can't be written into"
+    return _warning("RequestSetAside", f"{told}; nothing waits for that: {why}", key=request.name)
+
+
 def cannot_start_yet(step: StartJob, *, reason: str, message: str) -> Announcement:
     """Announce that a run can't start for now: a quota is full, or the API server has a fault."""
     when = format_instant(step.origin.scheduled_time)

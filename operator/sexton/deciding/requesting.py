@@ -25,16 +25,28 @@ INVALID_SCHEDULE = "InvalidSchedule"
 RUN_IN_FLIGHT = "RunInFlight"
 QUEUE_FULL = "QueueFull"
 TOO_MANY_REQUESTS = "TooManyRequests"
+RECORDED_ELSEWHERE = "RecordedElsewhere"
 
 
 def requests(view: View) -> list[RunView]:
     """Return the requests that nobody has answered, in the order of their creation."""
-    asked = (run for run in view.runs.values() if run.phase is Phase.REQUESTED and view.job_of(run) is None)
+    asked = (
+        run
+        for run in view.runs.values()
+        if run.phase is Phase.REQUESTED
+        and (view.job_of(run) is None or view.recorded_elsewhere(run) is not None)
+    )
     return sorted(asked, key=lambda run: (run.created_at, run.name))
 
 
 def refusal(view: View, request: RunView, *, now: datetime) -> EndRun | None:
     """Return the end of a request that can't be served, whatever else runs."""
+    elsewhere = view.recorded_elsewhere(request)
+    if elsewhere is not None:
+        message = (
+            f"its run is on record as {elsewhere.name}, since this request could not be written into then"
+        )
+        return _refused(request, RECORDED_ELSEWHERE, message, now=now)
     fault = _fault(request)
     if fault is not None:
         return _refused(request, INVALID_REQUEST, fault, now=now)

@@ -112,9 +112,15 @@ class RunView:
 
     @property
     def stands_in(self) -> bool:
-        """Whether it has another name than its Job, since somebody had taken that for a record of their own."""
-        by_a_person = self.origin.manual and self.origin.attempt == 1
-        return self.name != self.job_name and not by_a_person
+        """Whether it is in the place of another record: its name was taken, or a request would not be written into.
+
+        The record of what a person asked for has the name that they gave it, which is never that of its Job.
+        """
+        if self.phase is Phase.REQUESTED:
+            return False
+        if self.origin.manual and self.origin.attempt == 1:
+            return self.name.startswith(self.job_name)
+        return self.name != self.job_name
 
     @property
     def last_instant(self) -> datetime:
@@ -154,6 +160,8 @@ class EndedRecord:
     """It stands for what was skipped or missed; those have a limit of their own."""
     delivery_id: str
     """What the attempts of a chain have in common; chains go whole."""
+    for_request: bool = False
+    """It stands in for a request that would not be written into: without it, the request would be served again."""
 
     @classmethod
     def of(cls, run: RunView) -> Self:
@@ -168,6 +176,7 @@ class EndedRecord:
             is_window=run.window is not None,
             did_not_run=run.did_not_run,
             delivery_id=run.delivery_id,
+            for_request=run.origin.manual and run.stands_in,
         )
 
 
@@ -216,6 +225,8 @@ class View:
     """The server's words, while it refuses to store a record."""
     over: frozenset[str] = frozenset()
     """The names of the records that are about to end by the decision in hand: they hold up nobody any more."""
+    closed: frozenset[str] = frozenset()
+    """The UIDs of windows that the API server will not have grow."""
     doubtful: frozenset[str] = frozenset()
     """Names of Jobs whose creation was asked for, not answered, and may still be carried out."""
     clocks_agree: bool = True
@@ -252,9 +263,16 @@ class View:
         """Return the record of a Job, if it is known.
 
         A record that has only the name which the Job's would have is not it: people name their requests as they like.
+        Nor is a request any more, if its run is on record elsewhere.
         """
-        run = self.runs.get(job.run)
-        return run if run is not None and run.job_name == job.name else self._stand_ins.get(job.name)
+        run, stand_in = self.runs.get(job.run), self._stand_ins.get(job.name)
+        if run is None or run.job_name != job.name:
+            return stand_in
+        return stand_in or run if run.phase is Phase.REQUESTED else run
+
+    def recorded_elsewhere(self, request: RunView) -> RunView | None:
+        """Return the record of what a request asked for, if that is another object than the request."""
+        return self._stand_ins.get(request.job_name)
 
     def has_record(self, name: str) -> bool:
         """Tell whether an attempt has a record."""

@@ -123,6 +123,7 @@ def _under_the_cursor(view: View, *, room_for: int, now: datetime) -> RunView | 
             if run.window is not None
             and run.last_instant == cursor
             and run.window.count <= INT32_MAX - room_for
+            and run.uid not in view.closed
             and claims_an_occurrence(view, run, now=now)
         ),
         None,

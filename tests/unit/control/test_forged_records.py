@@ -31,8 +31,9 @@ def window(last: str, *, first: str = "2026-03-02T10:05:00Z", count: int = 2) ->
 
 def accounts_for(run: Object, scheduled: str) -> bool:
     """Tell whether a record says of an occurrence what has become of it, and of none to come."""
-    last = (run["status"].get("window") or {}).get("last", "")
-    return run["spec"]["scheduledTime"].endswith(f"T{scheduled}:00Z") and last <= "2026-03-02T10:05:00Z"
+    last = str((run["status"].get("window") or {}).get("last", ""))
+    of_it = str(run["spec"]["scheduledTime"]).endswith(f"T{scheduled}:00Z")
+    return of_it and last <= "2026-03-02T10:05:00Z"
 
 
 async def rests(operator: Operator) -> None:

@@ -503,7 +503,7 @@ def test_it_wakes_for_the_next_instant() -> None:
         ({"runs": [run("10:05")], "jobs": [job("10:05", ended="10:06", succeeded=False)]}, "failed"),
     ],
 )
-def test_a_counter_that_is_full_stays_full(known: dict[str, list[Any]], field: str) -> None:
+def test_a_counter_that_is_full_stays_full(known: dict[str, Any], field: str) -> None:
     """Whoever may write statuses can write the largest number there is; the server refuses what is above it."""
     full = Counters.model_validate(dict.fromkeys(Counters.model_fields, INT64_MAX))
     view = schedule(handled="10:00", stored={"counters": full, "consecutive_failures": INT32_MAX}, **known)
