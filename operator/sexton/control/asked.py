@@ -54,6 +54,8 @@ class Asked:
         self._room = room
         """Told of a namespace that has more requests than are kept, when there is room for some of them."""
         self._requests: dict[Identity, dict[str, RunView]] = {}
+        self._schedule_of: dict[Identity, Identity] = {}
+        """The Schedule that the request of a namespace and name is for."""
         self._of_namespace: Counter[str] = Counter()
         self._schedules: Counter[str] = Counter()
         """How many Schedules of a namespace there are requests for."""
@@ -81,6 +83,19 @@ class Asked:
         """Take in that all requests of a namespace are about to be shown: those that are not kept are noted anew."""
         self._more.discard(namespace)
 
+    def is_outdated(self, schedule: Identity, name: str, *, version: int) -> bool:
+        """Take in that something of a name was there, for a Schedule; tell whether what is known of that name is newer.
+
+        A request of that name for another Schedule, which is older, is not there any more.
+        """
+        before = self._schedule_of.get((schedule[0], name))
+        if before is None or before == schedule:
+            return False
+        if self._requests[before][name].resource_version > version:
+            return True
+        self.gone(before, name)
+        return False
+
     def seen(self, schedule: Identity, run: RunView) -> bool:
         """Take in a request, and tell whether it is news."""
         if self.is_full(schedule, run.name):
@@ -97,6 +112,7 @@ class Asked:
         if known is None:
             self._of_namespace[schedule[0]] += 1
         asked[run.name] = _slim(run)
+        self._schedule_of[schedule[0], run.name] = schedule
         return True
 
     def gone(self, schedule: Identity, name: str) -> None:
@@ -104,6 +120,7 @@ class Asked:
         namespace, asked = schedule[0], self._requests.get(schedule, {})
         if asked.pop(name, None) is None:
             return
+        del self._schedule_of[namespace, name]
         self._of_namespace[namespace] -= 1
         if not asked:
             del self._requests[schedule]

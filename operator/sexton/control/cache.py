@@ -341,9 +341,14 @@ class Cache:
 
     def run_seen(self, obj: Object) -> RunView | None:
         """Take in a record that was listed, changed, or answered to a write of ours; return it if it is ours."""
-        if is_request(obj):
+        outdated = self.asked.is_outdated(
+            *request_identity(obj), version=int(obj["metadata"]["resourceVersion"])
+        )
+        if is_request(obj) and not outdated:
             self._request_seen(obj)
-            return None
+        return None if is_request(obj) or outdated else self._record_seen(obj)
+
+    def _record_seen(self, obj: Object) -> RunView | None:
         self.asked.gone(*request_identity(obj))
         key = owner_of(obj)
         if key is None or not (obj.get("status") or {}).get("phase"):
@@ -359,6 +364,7 @@ class Cache:
             return known
         run = self._read_run(obj)
         if run is None:
+            self.run_gone(key, obj["metadata"]["name"])  # what is known of it is not so any more
             return None
         if known is not None and known.uid == run.uid:
             run = replace(run, created_at=known.created_at)
@@ -410,6 +416,7 @@ class Cache:
         try:
             run = read_run(obj, clock=self._clock)
         except Exception:  # noqa: BLE001 - whatever somebody has written there: it is told to whoever asked
+            self.asked.gone(schedule, name)
             self._unanswerable(obj)
             return
         if not self.asked.seen(schedule, run):

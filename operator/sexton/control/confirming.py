@@ -7,8 +7,8 @@ read at a time, so that the connections are left to what is due.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -41,12 +41,18 @@ class _Missing(NamedTuple):
     name: str
 
 
+class _Asker(NamedTuple):
+    """What one who wants to know is told."""
+
+    seen: Callable[[Object], object]
+    gone: Callable[[], object]
+
+
 @dataclass(slots=True)
 class _Question:
     """Who wants to know, and how long to wait before it is asked again."""
 
-    seen: Callable[[Object], object]
-    gone: Callable[[], object]
+    askers: dict[Hashable, _Asker] = field(default_factory=dict)
     pause_seconds: float = FIRST_RETRY_SECONDS
 
 
@@ -65,13 +71,23 @@ class Confirmer:
         self._seldom = Seldom(lines=LINES_A_MINUTE)
 
     def confirm(
-        self, identity: Identity, *, seen: Callable[[Object], object], gone: Callable[[], object]
+        self,
+        identity: Identity,
+        *,
+        asker: Hashable,
+        seen: Callable[[Object], object],
+        gone: Callable[[], object],
     ) -> None:
-        """Call ``seen`` with the object as it is, or ``gone`` once it is certain that it is not there."""
+        """Call ``seen`` with the object as it is, or ``gone`` once it is certain that it is not there.
+
+        Of one name something may be known to several askers; each of them is told once, however often it asks.
+        """
         missing = _Missing(*identity)
-        if missing not in self._questions:
-            self._questions[missing] = _Question(seen, gone)
+        question = self._questions.get(missing)
+        if question is None:
+            question = self._questions[missing] = _Question()
             self._wait(missing)
+        question.askers[asker] = _Asker(seen, gone)
 
     def _wait(self, missing: _Missing) -> None:
         self._waiting.add(missing)
@@ -93,7 +109,8 @@ class Confirmer:
             obj = await self._client.get(self._resource, *missing)
         except NotFound:
             del self._questions[missing]
-            question.gone()
+            for asker in question.askers.values():
+                asker.gone()
         except KubeError as error:
             self._tell_of_failure(missing, error)
             asyncio.get_running_loop().call_later(question.pause_seconds, self._wait, missing)
@@ -122,7 +139,8 @@ class Confirmer:
             self._fill()
 
     def _show(self, question: _Question, obj: Object) -> None:
-        try:
-            question.seen(obj)
-        except Exception as error:  # noqa: BLE001 - whatever somebody has written there
-            self._set_aside.put(self._resource, obj, error)
+        for asker in question.askers.values():
+            try:
+                asker.seen(obj)
+            except Exception as error:  # noqa: BLE001 - whatever somebody has written there
+                self._set_aside.put(self._resource, obj, error)

@@ -67,7 +67,10 @@ class JobsObserver:
             self._cache.job_gone(key, name)  # an ended one does not come back to life
             return
         self._confirmer.confirm(
-            (key.namespace, name), seen=self._cache.job_seen, gone=lambda: self._cache.job_gone(key, name)
+            (key.namespace, name),
+            asker=key,
+            seen=self._cache.job_seen,
+            gone=lambda: self._cache.job_gone(key, name),
         )
 
 
@@ -98,6 +101,7 @@ class RunsObserver:
         """Look after a request that has been answered or deleted."""
         self._confirmer.confirm(
             (schedule[0], name),
+            asker=schedule,
             seen=self._cache.run_seen,
             gone=lambda: self._cache.asked.gone(schedule, name),
         )
@@ -130,6 +134,7 @@ class RunsObserver:
             return
         self._confirmer.confirm(
             (key.namespace, name),
+            asker=key,
             seen=lambda obj: self._confirmed(key, obj),
             gone=lambda: self._cache.run_gone(key, name),
         )

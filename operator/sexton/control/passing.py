@@ -29,15 +29,28 @@ class Passing:
         self._queue = queue
         self._listed: dict[tuple[str, str], KnownSchedule] = {}
         """By UID and version. Kopf is done with thousands before we are with the first, so they wait packed."""
+        self._listing: set[tuple[str, str]] = set()
+        """Those of the list that is under way: if it breaks off, Kopf hands on none of them."""
         self._changed: dict[tuple[str, str], Object] = {}
 
     def __len__(self) -> int:
         return len(self._listed) + len(self._changed)
 
+    def begun(self) -> None:
+        """Take in that a list begins. Nothing more comes of the one before, unless that was complete."""
+        for key in self._listing:
+            self._listed.pop(key, None)
+        self._listing.clear()
+
+    def completed(self) -> None:
+        """Take in that all of a list has been shown."""
+        self._listing.clear()
+
     def listed(self, obj: Object) -> Object:
         """Keep a Schedule of a list, and return what Kopf is to see of it."""
         try:
             self._listed[_key(obj)] = self._cache.unread(obj)
+            self._listing.add(_key(obj))
         except Exception as error:  # noqa: BLE001 - it is named where it is set aside
             self._cache.set_aside.put(SCHEDULES, obj, error)
         return _shown(obj)

@@ -160,8 +160,13 @@ class Requests:
             self.cache.schedule_seen(await self._client.get(SCHEDULES, *schedule))
         except NotFound:
             why = f"there is no Schedule {errand.name} in namespace {errand.namespace}"
+
+            def fault(request: Object) -> str | None:
+                # There may be another of its name by now, which is for another Schedule.
+                return why if request_identity(request)[0] == schedule else None
+
             for run in self.cache.asked.of(schedule):
-                await self._refuse(errand.namespace, run.name, SCHEDULE_NOT_FOUND, lambda _: why)
+                await self._refuse(errand.namespace, run.name, SCHEDULE_NOT_FOUND, fault)
                 self.cache.asked.gone(schedule, run.name)
             if schedule in self.cache.asked:
                 self._queue.wake(errand)  # when it is its turn again

@@ -80,6 +80,7 @@ class Feed:
         await self._rest()
         self._pages = self._client.list_pages(SCHEDULES, namespace=self._namespace)
         self._present = set()
+        self._passing.begun()
         return await self._next(self._pages)
 
     async def next_page(self, place: str) -> Object:
@@ -108,13 +109,15 @@ class Feed:
         self._present.update(map(key_of, items))
         self._place = metadata.get("continue") or ""
         self._followed.progress.alive()
+        shown = [self._passing.listed(obj) for obj in items]
         if self._place:
             self._pages = pages
         else:
+            self._passing.completed()
             self._listed(self._present, int(metadata["resourceVersion"]))
             self._present = set()
             self._followed.begun.set()
-        return {"metadata": metadata, "items": [self._passing.listed(obj) for obj in items]}
+        return {"metadata": metadata, "items": shown}
 
     async def watch(
         self, version: str, *, opened: Callable[[], None], show: Callable[[Object], Awaitable[None]]

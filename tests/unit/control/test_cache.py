@@ -286,3 +286,28 @@ def test_of_a_schedule_that_is_gone_nothing_is_kept(name: str, late: bool) -> No
     assert not list(known.cache.runs())
     assert not known.cache._departed
     assert not known.cache._having
+
+
+def test_a_record_that_can_not_be_read_any_more_is_not_known_as_it_was() -> None:
+    """What is decided upon would be refused for its version, and decided again, for ever."""
+    cache = Cache(clock=StillClock(), settings=Settings(), wake=lambda _: None)
+    cache.schedule_seen(schedule_object())
+    cache.run_seen(run_object(version=2))
+    unreadable = run_object(version=3)
+    unreadable["status"]["phase"] = "Anything"
+    cache.run_seen(unreadable)
+    assert cache.runs_of(KEY) == []
+
+
+def test_a_request_that_can_not_be_read_any_more_is_not_known_as_it_was() -> None:
+    told: list[Object] = []
+    cache = Cache(clock=StillClock(), settings=Settings(), wake=lambda _: None, unanswerable=told.append)
+    cache.schedule_seen(schedule_object())
+    asked = run_object(version=2, phase="")
+    cache.run_seen(asked)
+    assert len(list(cache.asked)) == 1
+    unreadable = run_object(version=3, phase="")
+    unreadable["status"] = {"window": "none"}
+    cache.run_seen(unreadable)
+    assert told == [unreadable]
+    assert list(cache.asked) == []

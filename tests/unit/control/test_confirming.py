@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -44,7 +45,9 @@ class Confirmed:
 
     def confirms(self, namespace: str, name: str) -> None:
         identity = (namespace, name)
-        self.confirmer.confirm(identity, seen=lambda _: None, gone=lambda: self.gone.append(identity))
+        self.confirmer.confirm(
+            identity, asker=0, seen=lambda _: None, gone=lambda: self.gone.append(identity)
+        )
 
     async def settles(self) -> None:
         for _ in range(500):
@@ -114,3 +117,15 @@ async def test_it_is_read_until_there_is_an_answer_with_pauses_that_grow(
         LAST_RETRY_SECONDS,
     ]
     assert confirmed.gone == [("reports", "nightly")]
+
+
+async def test_each_who_asks_for_it_hears_of_it() -> None:
+    confirmed = Confirmed()
+    heard: list[str] = []
+    for who in ("record", "request", "record"):
+        confirmed.confirmer.confirm(
+            ("reports", "nightly"), asker=who, seen=lambda _: None, gone=partial(heard.append, who)
+        )
+    confirmed.server.answers.set()
+    await confirmed.settles()
+    assert sorted(heard) == ["record", "request"]

@@ -95,3 +95,17 @@ async def test_what_cannot_be_read_is_named_once_and_stops_no_other(
     assert list(cache) == [key("other")]
     assert len([record for record in caplog.records if "set aside" in record.message]) == 1
     assert len(passing) == 0
+
+
+async def test_nothing_is_kept_of_a_list_that_has_broken_off() -> None:
+    passing, cache = parts()
+    passing.begun()
+    passing.listed(written())
+    passing.begun()
+    assert len(passing) == 0
+    shown = passing.listed(written(version=2))
+    passing.completed()
+    passing.begun()
+    passing.arrived(None, shown)
+    assert list(cache) == [key("a")], "Kopf may hand on what a list had when the next has begun"
+    assert len(passing) == 0

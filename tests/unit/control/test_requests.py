@@ -301,3 +301,28 @@ async def test_of_many_some_are_kept_and_all_are_answered() -> None:
     assert list(asked.cache.asked) == []
     assert asked.requests._unanswerable == {}
     assert asked.retries == []
+
+
+async def test_one_that_was_recreated_for_another_schedule_is_not_refused_for_the_old_one() -> None:
+    asked = Asked()
+    asked.cache.schedule_seen(schedule_object())
+    asked.asks(named("by-hand", scheduleName="not-there"))
+    again = named("by-hand", uid="another")
+    asked.server.put(RUNS, again)
+    await asked.works()
+    assert asked.status("by-hand") == {}
+    assert [schedule for schedule, _ in asked.cache.asked] == [(NAMESPACE, "nightly")]
+
+
+async def test_one_that_is_seen_for_another_schedule_is_for_the_old_one_no_more() -> None:
+    asked = Asked()
+    asked.requests.closed.add(None)
+    asked.asks(named("by-hand", scheduleName="not-there"))
+    asked.asks(named("by-hand", uid="another"))
+    assert [schedule for schedule, _ in asked.cache.asked] == [(NAMESPACE, "nightly")]
+    late = named("by-hand", scheduleName="not-there")
+    late["metadata"]["resourceVersion"] = "1"
+    asked.cache.run_seen(late)
+    assert [schedule for schedule, _ in asked.cache.asked] == [(NAMESPACE, "nightly")], (
+        "what is older tells nothing"
+    )
