@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from unittest import mock
 
 from sexton.control import operating
@@ -13,6 +13,8 @@ from simulation.process import Process, follow_schedules, own_tasks
 from simulation.terms import Spec
 from simulation.virtual_time import VirtualLoop, virtual_time
 from simulation.world import World
+
+T = TypeVar("T")
 
 MOMENT: Final = timedelta(seconds=4)
 """Facts that are nearer to one another than this may come in any order for the operator."""
@@ -234,7 +236,7 @@ class Drive:
         self.check()
 
 
-def simulated(history: Callable[[VirtualLoop], Coroutine[Any, Any, World]]) -> World:
+def simulated(history: Callable[[VirtualLoop], Coroutine[Any, Any, T]]) -> T:
     """Run a coroutine function on virtual time; it is given the loop."""
     with virtual_time() as loop, mock.patch.object(operating, "watch_schedules", follow_schedules):
         loop.set_task_factory(own_tasks)  # type: ignore[arg-type]

@@ -492,7 +492,7 @@ class Cache:
         return self.asked.get(entry.schedule.identity, name)
 
     def record_of(self, key: ScheduleKey, job: JobView) -> RunView | None:
-        """Return the known record of a Job: the one that it names, unless that is another's, or one that stands in.
+        """Return the known record of a Job: the one that it names, unless that is another's, or one that is for it.
 
         A request is not it any more if another stands in for it.
         """
@@ -500,10 +500,10 @@ class Cache:
         fits = run is not None and run.job_name == job.name
         if run is not None and fits and run.phase is not Phase.REQUESTED:
             return run
-        stand_in = self._runs.get(key, {}).get(self._stand_ins.get(key, {}).get(job.name, ""))
-        if stand_in is not None and stand_in.job_name == job.name:
-            return stand_in
-        return run if fits else None
+        runs = self._runs.get(key, {})
+        others = (runs.get(job.name), runs.get(self._stand_ins.get(key, {}).get(job.name, "")))
+        found = (other for other in others if other is not None and other.job_name == job.name)
+        return next(found, run if fits else None)
 
     def put_aside(self, key: ScheduleKey, obj: Object, fault: str, *, until: float) -> None:
         """Set a request aside that the API server will not have answered, and look at it again then.

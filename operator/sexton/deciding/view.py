@@ -265,10 +265,12 @@ class View:
         A record that has only the name which the Job's would have is not it: people name their requests as they like.
         Nor is a request any more, if its run is on record elsewhere.
         """
-        run, stand_in = self.runs.get(job.run), self._stand_ins.get(job.name)
-        if run is None or run.job_name != job.name:
-            return stand_in
-        return stand_in or run if run.phase is Phase.REQUESTED else run
+        run = self.runs.get(job.run)
+        fits = run is not None and run.job_name == job.name
+        if run is not None and fits and run.phase is not Phase.REQUESTED:
+            return run
+        # Whatever a Job says that its record is called, one that is for it by its own name is it.
+        return self.record(job.name) or (run if fits else None)
 
     def recorded_elsewhere(self, request: RunView) -> RunView | None:
         """Return the record of what a request asked for, if that is another object than the request."""
