@@ -325,7 +325,7 @@ FOUND: dict[str, Forging] = {
             ),
         ],
     ),
-    "a Job that names another's record": Forging("Forbid", "Last", [lives_on(5, "anything")]),
+    "a Job that names another's record": Forging("Forbid", "Last", [lives_on(4, "anything")]),
 }
 
 
