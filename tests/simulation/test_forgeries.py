@@ -325,6 +325,11 @@ FOUND: dict[str, Forging] = {
             ),
         ],
     ),
+    "a run in flight of a time to come": Forging(
+        "Forbid",
+        "Last",
+        [merged(record(1, phase="Running"), {"spec": {"scheduledTime": "9899-12-31T23:59:00Z"}})],
+    ),
     "a Job that names another's record": Forging("Forbid", "Last", [lives_on(4, "anything")]),
 }
 
