@@ -144,7 +144,7 @@ class Looker:
             return name == manual_run_name(
                 schedule=schedule.name, record_uid=run.delivery_id, attempt=origin.attempt
             )
-        view = self._cache.view(schedule.key, clocks_agree=self._client.agreement.holds)
+        view = self._cache.view(entry, clocks_agree=self._client.agreement.holds)
         return credible(view, run.last_instant, now=self._clock.now()) and name == run_name(
             schedule=schedule.name,
             uid=schedule.uid,
