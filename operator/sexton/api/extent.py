@@ -1,14 +1,51 @@
-"""How deep JSON is nested and how long it is as a text, told without recursion and without a copy of it.
+"""How long JSON is as a text, and how deep it is nested.
 
-What users store may be nested thousands of levels deep, and whatever walks through it by calling itself fails then.
-So this is asked first.
+What users store may have half a million parts, or be nested thousands of levels deep, so that whatever walks through it
+takes a second, or fails. So this is asked first. Its length is measured in C; only what is not too long is walked
+through for its depth.
 """
 
-from collections.abc import Iterable
-from json.encoder import encode_basestring
+import json
+from dataclasses import dataclass
 from typing import Any, Final
 
-_WORDS: Final = {None: len("null"), True: len("true"), False: len("false")}
+_COMPACT: Final = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":"))
+_WITH_PARTS: Final = (dict, list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extent:
+    """How long and how deep a value is, as far as that has been measured."""
+
+    size_bytes: int | None
+    """Its length as compact JSON in UTF-8; None: it is nested hundreds of levels deep, and has not been written."""
+    levels: int | None
+    """How many levels of objects and lists it has; None: it is too long to be walked through, or too deep for it."""
+
+
+def extent_of(value: object, *, bytes_at_most: int, levels_at_most: int) -> Extent:
+    """Measure any JSON.
+
+    Args:
+        value: The JSON.
+        bytes_at_most: Of what is longer, the levels are not counted.
+        levels_at_most: Where counting ends; one more than this stands for all that are deeper.
+    """
+    try:
+        size_bytes = bytes_of(value)
+    except RecursionError:
+        return Extent(size_bytes=None, levels=None)
+    levels = levels_of(value, at_most=levels_at_most) if size_bytes <= bytes_at_most else None
+    return Extent(size_bytes=size_bytes, levels=levels)
+
+
+def bytes_of(value: object) -> int:
+    """Return how many bytes a value has as compact JSON in UTF-8.
+
+    Raises:
+        RecursionError: it is nested too deep to be written, which is some hundreds of levels at least.
+    """
+    return len(_COMPACT.encode(value).encode("utf-8", "surrogatepass"))
 
 
 def levels_of(value: object, *, at_most: int) -> int:
@@ -18,41 +55,14 @@ def levels_of(value: object, *, at_most: int) -> int:
         value: Any JSON.
         at_most: Where counting ends; one more than this stands for all that are deeper.
     """
-    level, levels = _inner((value,)), 0
+    levels = 0
+    level: list[Any] = [value] if isinstance(value, _WITH_PARTS) else []
     while level and levels <= at_most:
         levels += 1
-        level = [member for around in level for member in _inner(_members(around))]
+        level = [
+            part
+            for around in level
+            for part in (around.values() if isinstance(around, dict) else around)
+            if isinstance(part, _WITH_PARTS)
+        ]
     return levels
-
-
-def bytes_of(value: object) -> int:
-    """Return how many bytes a value has as compact JSON in UTF-8."""
-    size = 0
-    left: list[Iterable[Any]] = [(value,)]
-    while left:
-        for member in left.pop():
-            if isinstance(member, str):
-                size += _text_bytes(member)
-            elif isinstance(member, dict):
-                size += 2 + max(0, 2 * len(member) - 1)  # braces, a colon for each, commas between
-                size += sum(map(_text_bytes, member))
-                left.append(member.values())
-            elif isinstance(member, list):
-                size += 2 + max(0, len(member) - 1)
-                left.append(member)
-            else:
-                size += _WORDS[member] if member is None or isinstance(member, bool) else len(repr(member))
-    return size
-
-
-def _inner(values: Iterable[Any]) -> list[Any]:
-    return [value for value in values if isinstance(value, dict | list)]
-
-
-def _members(value: dict[str, Any] | list[Any]) -> Iterable[Any]:
-    return value.values() if isinstance(value, dict) else value
-
-
-def _text_bytes(text: str) -> int:
-    written = encode_basestring(text)
-    return len(written) if written.isascii() else len(written.encode("utf-8", "surrogatepass"))

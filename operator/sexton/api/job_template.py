@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final
 from pydantic import ConfigDict, Field, WithJsonSchema
 from pydantic.config import JsonDict
 
-from sexton.api.extent import bytes_of, levels_of
+from sexton.api.extent import Extent, extent_of
 from sexton.api.faults import Fault, child, shown
 from sexton.api.model import INT32_MAX, Model
 
@@ -117,22 +117,27 @@ class JobTemplate(Model):
     Sexton, and never sooner than 10 minutes after the end."""
 
 
-def extent_faults(template: object, *, path: str) -> Iterator[Fault]:
+def extent_of_template(template: object) -> Extent:
+    """Measure a template, as far as its faults need that."""
+    return extent_of(template, bytes_at_most=BYTES_LIMIT, levels_at_most=_LEVELS_COUNTED)
+
+
+def extent_faults(extent: Extent, *, path: str) -> Iterator[Fault]:
     """Yield what makes a template too deep or too big. Nothing else may be asked of one that is.
 
     The API server takes a thousand levels and a megabyte and more. No Job needs that, and the operator looks after
     the Schedules of many.
     """
-    levels = levels_of(template, at_most=_LEVELS_COUNTED)
-    if levels > LEVELS_LIMIT:
-        found = f"{levels} levels" if levels <= _LEVELS_COUNTED else f"more than {LEVELS_LIMIT} levels"
-        yield Fault(path, f"is nested {found} deep, and may be at most {LEVELS_LIMIT}")
-    elif (size := bytes_of(template)) > BYTES_LIMIT:
+    if extent.size_bytes is not None and extent.size_bytes > BYTES_LIMIT:
         yield Fault(
             path,
-            f"is {size} bytes long as compact JSON, and may be at most {BYTES_LIMIT} ({BYTES_LIMIT // 1024} KiB): "
-            "put data and scripts into a ConfigMap or into the image",
+            f"is {extent.size_bytes} bytes long as compact JSON, and may be at most {BYTES_LIMIT} "
+            f"({BYTES_LIMIT // 1024} KiB): put data and scripts into a ConfigMap or into the image",
         )
+    elif extent.levels is None or extent.levels > LEVELS_LIMIT:
+        counted = extent.levels is not None and extent.levels <= _LEVELS_COUNTED
+        found = f"{extent.levels} levels" if counted else f"more than {LEVELS_LIMIT} levels"
+        yield Fault(path, f"is nested {found} deep, and may be at most {LEVELS_LIMIT}")
 
 
 def job_spec_faults(spec: Mapping[str, Any], *, path: str) -> Iterator[Fault]:

@@ -11,8 +11,9 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+from sexton.api.extent import Extent
 from sexton.api.faults import Fault, child, required, schema_faults, shown, unknown_fields
-from sexton.api.job_template import JobTemplate, extent_faults, job_spec_faults
+from sexton.api.job_template import JobTemplate, extent_faults, extent_of_template, job_spec_faults
 from sexton.api.model import NAME_MESSAGE, Model, is_object_name
 from sexton.api.recurrence import hash_key
 from sexton.api.run import ScheduleRunSpec
@@ -50,12 +51,17 @@ def validate_schedule(
     return faults
 
 
-def job_template_faults(template: object) -> Iterator[Fault]:
-    """Yield all faults of a Schedule's template; of one that is too deep or too big only that."""
+def job_template_faults(template: object, *, extent: Extent | None = None) -> Iterator[Fault]:
+    """Yield all faults of a Schedule's template; of one that is too deep or too big only that.
+
+    Args:
+        template: The template.
+        extent: What `extent_of_template` has found; None: it is to be measured.
+    """
     if template is None:
         yield required(_TEMPLATE_PATH)
         return
-    too_much = [*extent_faults(template, path=_TEMPLATE_PATH)]
+    too_much = [*extent_faults(extent or extent_of_template(template), path=_TEMPLATE_PATH)]
     yield from too_much
     if too_much:
         return
@@ -94,7 +100,9 @@ def validate_schedule_run(obj: Mapping[str, Any]) -> list[Fault]:
 def unknown_schedule_fields(obj: Mapping[str, Any]) -> list[Fault]:
     """Return a fault for each field of a manifest that a Schedule does not have: most likely misspelt."""
     spec = obj.get(_SPEC)
-    if isinstance(spec, Mapping) and any(extent_faults(spec.get(_TEMPLATE), path=_TEMPLATE_PATH)):
+    if isinstance(spec, Mapping) and any(
+        extent_faults(extent_of_template(spec.get(_TEMPLATE)), path=_TEMPLATE_PATH)
+    ):
         # What is too big for an operator to look at is not looked through here, either.
         obj = {**obj, _SPEC: {key: value for key, value in spec.items() if key != _TEMPLATE}}
     return [*_unknown(obj, ScheduleSpec)]

@@ -13,9 +13,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from sexton.api.extent import bytes_of, levels_of
 from sexton.api.faults import Fault
-from sexton.api.job_template import LEVELS_LIMIT, JobTemplate
+from sexton.api.job_template import LEVELS_LIMIT, JobTemplate, extent_of_template
 from sexton.api.model import cut
 from sexton.api.recurrence import observed_timing_of, recurrence_of
 from sexton.api.schedule import SchedulePolicy
@@ -183,18 +182,23 @@ def _kept(obj: Object, *, template_kept_bytes: int) -> Object:
         "status": obj.get("status"),
     }
     template = spec.get("jobTemplate") if isinstance(spec, dict) else None
-    if spec is None or template is None or _is_short(template, limit=template_kept_bytes):
+    if spec is None or template is None:
         return kept
-    return {
-        **kept,
-        "spec": {key: value for key, value in spec.items() if key != "jobTemplate"},
-        _TEMPLATE_FAULTS: [[fault.field, fault.message] for fault in _bounded(job_template_faults(template))],
-    }
+    faults = _faults_of_long(template, template_kept_bytes=template_kept_bytes)
+    if faults is None:
+        return kept
+    without = {key: value for key, value in spec.items() if key != "jobTemplate"}
+    return {**kept, "spec": without, _TEMPLATE_FAULTS: faults}
 
 
-def _is_short(template: object, *, limit: int) -> bool:
-    deep = levels_of(template, at_most=LEVELS_LIMIT) > LEVELS_LIMIT
-    return not deep and bytes_of(template) <= limit
+def _faults_of_long(template: object, *, template_kept_bytes: int) -> list[list[str]] | None:
+    """Return the faults of a template that is too long or too deep to be kept; None if it is neither."""
+    extent = extent_of_template(template)
+    is_short = extent.size_bytes is not None and extent.size_bytes <= template_kept_bytes
+    if is_short and extent.levels is not None and extent.levels <= LEVELS_LIMIT:
+        return None
+    faults = job_template_faults(template, extent=extent)
+    return [[fault.field, fault.message] for fault in _bounded(faults)]
 
 
 def _bounded(faults: Iterable[Fault]) -> Iterator[Fault]:
