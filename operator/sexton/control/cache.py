@@ -132,8 +132,13 @@ class Cache:
         return self._read(obj, at_once=False)
 
     def _read(self, obj: Object, *, at_once: bool) -> KnownSchedule:
+        entry = self._entries.get(key_of(obj))
         return read_schedule(
-            obj, clock=self._clock, at_once=at_once, template_kept_bytes=self._template_kept_bytes
+            obj,
+            clock=self._clock,
+            known=entry.schedule if entry is not None else None,
+            at_once=at_once,
+            template_kept_bytes=self._template_kept_bytes,
         )
 
     def schedule_read(self, schedule: KnownSchedule) -> None:

@@ -108,6 +108,14 @@ class KnownSchedule:
         return job_template(self.packed.unpacked()["spec"]["jobTemplate"])
 
     @property
+    def faults_of_long_template(self) -> list[list[str]] | None:
+        """What was found to be wrong with a template that is not kept, as it is packed; None if it is kept."""
+        faults: list[list[str]] | None = (
+            None if self.keeps_template else self.packed.unpacked()[_TEMPLATE_FAULTS]
+        )
+        return faults
+
+    @property
     def faults(self) -> tuple[Fault, ...]:
         """What is wrong with the spec."""
         return self.packed.contents.faults
@@ -139,20 +147,35 @@ class KnownSchedule:
 
 
 def read_schedule(
-    obj: Object, *, clock: Clock, at_once: bool = True, template_kept_bytes: int = TEMPLATE_KEPT_BYTES
+    obj: Object,
+    *,
+    clock: Clock,
+    known: KnownSchedule | None = None,
+    at_once: bool = True,
+    template_kept_bytes: int = TEMPLATE_KEPT_BYTES,
 ) -> KnownSchedule:
     """Return a Schedule with its spec judged; faults are part of the answer, never an exception.
 
-    What is not read at once is read when it is first asked for. Until then nothing is touched that threads would share.
+    Args:
+        obj: The Schedule.
+        clock: Where times of the API server are brought onto our scale.
+        known: What is known of it already, or of another. As long as the generation is the same, so is the template,
+            whatever else of the Schedule is written, and then it is not looked through again.
+        at_once: Whether it is read now, or when it is first asked for. Until then nothing is touched that threads
+            would share.
+        template_kept_bytes: How long a template may be to be kept, as compact JSON.
     """
     metadata = obj["metadata"]
-    kept = _kept(obj, template_kept_bytes=template_kept_bytes)
+    generation = int(metadata["generation"])
+    if known is not None and (known.uid, known.generation) != (metadata["uid"], generation):
+        known = None
+    kept = _kept(obj, known=known, template_kept_bytes=template_kept_bytes)
     return KnownSchedule(
         namespace=metadata["namespace"],
         name=metadata["name"],
         uid=metadata["uid"],
         resource_version=int(metadata["resourceVersion"]),
-        generation=int(metadata["generation"]),
+        generation=generation,
         created_at=clock.from_server(parse_instant(metadata["creationTimestamp"])),
         deleting="deletionTimestamp" in metadata,
         edits=edits_of(metadata, clock=clock),
@@ -173,8 +196,11 @@ _TEMPLATE_FAULTS = "templateFaults"
 """Where the faults of a template are kept that is not kept itself."""
 
 
-def _kept(obj: Object, *, template_kept_bytes: int) -> Object:
-    """Return what is kept of a Schedule. A template that is not kept is judged before it is dropped."""
+def _kept(obj: Object, *, known: KnownSchedule | None, template_kept_bytes: int) -> Object:
+    """Return what is kept of a Schedule. A template that is not kept is judged before it is dropped.
+
+    What is known of the same generation has been judged already.
+    """
     metadata, spec = obj["metadata"], obj.get("spec")
     kept = {
         "metadata": {"namespace": metadata["namespace"], "name": metadata["name"]},
@@ -184,7 +210,11 @@ def _kept(obj: Object, *, template_kept_bytes: int) -> Object:
     template = spec.get("jobTemplate") if isinstance(spec, dict) else None
     if spec is None or template is None:
         return kept
-    faults = _faults_of_long(template, template_kept_bytes=template_kept_bytes)
+    faults = (
+        _faults_of_long(template, template_kept_bytes=template_kept_bytes)
+        if known is None
+        else known.faults_of_long_template
+    )
     if faults is None:
         return kept
     without = {key: value for key, value in spec.items() if key != "jobTemplate"}

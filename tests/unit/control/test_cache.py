@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from sexton.api.extent import Extent
+from sexton.api.job_template import extent_of_template
+from sexton.control import schedules
 from sexton.control.cache import Cache
 from sexton.control.schedule_key import ScheduleKey
 from sexton.deciding import Settings, View
@@ -96,6 +99,32 @@ def test_what_is_older_than_what_came_while_it_waited_unread_is_ignored(version:
     known.sees(handled("10:05", version=5))
     known.cache.schedule_read(waiting)
     assert known.view.status.last_handled_time == at(known_as)
+
+
+@pytest.mark.parametrize("way", ["seen", "listed"])
+def test_a_long_template_is_judged_anew_only_when_its_generation_changes(
+    monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """Whoever writes labels, or a status, must not have the operator look through a megabyte each time."""
+    known, measured = Known(), 0
+
+    def measure(template: object) -> Extent:
+        nonlocal measured
+        measured += 1
+        return extent_of_template(template)
+
+    monkeypatch.setattr(schedules, "extent_of_template", measure)
+    for version, generation in ((2, 2), (3, 2), (4, 2), (5, 3), (6, 3)):
+        obj = schedule_object(version=version)
+        obj["metadata"]["generation"] = generation
+        obj["spec"]["jobTemplate"]["more"] = "x" * 300_000
+        if way == "seen":
+            known.cache.schedule_seen(obj)
+        else:
+            known.cache.schedule_read(known.cache.unread(obj))
+    assert measured == 2, "one look for each generation"
+    assert known.view.generation == 3
+    assert [fault.field for fault in known.view.faults] == ["spec.jobTemplate"]
 
 
 def test_an_end_is_final() -> None:

@@ -1,12 +1,18 @@
 """Schedules as they are read: judged once, never an exception, and the times of edits from managedFields."""
 
 import json
+from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
 import pytest
 
+from sexton.api.extent import Extent
+from sexton.api.faults import Fault
+from sexton.api.job_template import extent_of_template
 from sexton.api.schedule_status import ScheduleStatus
+from sexton.api.validation import job_template_faults
+from sexton.control import schedules
 from sexton.control.schedules import edits_of, read_schedule
 from unit.control.clocks import StillClock
 from unit.control.objects import schedule_object
@@ -307,3 +313,51 @@ def test_a_template_is_another_each_time_so_that_nobody_changes_what_others_star
     assert second is not None
     assert first == second
     assert first.spec is not second.spec
+
+
+class Judging:
+    """Counts how often templates are measured and judged."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.measured = self.judged = 0
+        monkeypatch.setattr(schedules, "extent_of_template", self._measure)
+        monkeypatch.setattr(schedules, "job_template_faults", self._judge)
+
+    def _measure(self, template: object) -> Extent:
+        self.measured += 1
+        return extent_of_template(template)
+
+    def _judge(self, template: object, *, extent: Extent) -> Iterator[Fault]:
+        self.judged += 1
+        return job_template_faults(template, extent=extent)
+
+
+@pytest.mark.parametrize("name", BIG_TEMPLATES)
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_long_template_is_judged_once_as_long_as_its_generation_is_the_same(
+    monkeypatch: pytest.MonkeyPatch, name: str, at_once: bool
+) -> None:
+    obj = with_template(**BIG_TEMPLATES[name])
+    first = read_schedule(obj, clock=StillClock())
+    judging = Judging(monkeypatch)
+    obj["metadata"] |= {"resourceVersion": "2", "labels": {"another": "label"}}
+    obj["status"] = {"observedGeneration": 1}
+    again = read_schedule(obj, clock=StillClock(), known=first, at_once=at_once)
+    assert (judging.measured, judging.judged) == (0, 0)
+    assert (again.resource_version, again.status.observed_generation) == (2, 1)
+    assert (again.keeps_template, again.faults) == (first.keeps_template, first.faults)
+    assert (again.spec, again.template) == (first.spec, first.template)
+
+
+KEPT_OR_NOT = {"kept": {}, **BIG_TEMPLATES}
+
+
+@pytest.mark.parametrize("known_as", [{"generation": 2}, {"uid": "another"}], ids=str)
+@pytest.mark.parametrize("name", KEPT_OR_NOT)
+def test_a_template_of_another_generation_or_object_is_judged_anew(known_as: Object, name: str) -> None:
+    known = read_schedule(with_template(**KEPT_OR_NOT[name]), clock=StillClock())
+    obj = with_template(more="x" * 300_000)
+    obj["metadata"] |= known_as
+    found = read_schedule(obj, clock=StillClock(), known=known)
+    assert found.faults == read_schedule(obj, clock=StillClock()).faults
+    assert found.faults[0].message.startswith("is 300")
