@@ -21,14 +21,25 @@ field that we read is there; what may be nested at all, a Job's template, is ref
 LONGEST_LINE_BYTES = 16 * 1024 * 1024
 """An object has 1.5 MiB at most where it is stored, and its JSON can be six times as long."""
 
-_FLAT = rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+'
-"""Text without brackets. Strings are passed over whole, since a bracket in a string opens nothing."""
+PASSED_OVER_LEVELS = 8
+"""What has so many levels or fewer is passed over at once when depths are looked for, and so it may stay, wherever it
+begins."""
 
-_UP_TO_BRACKETS = re.compile(
-    rb"(?:%b|[\[{]%b[\]}])*+(?:([\[{]++)|([\]}]++))" % (_FLAT.removesuffix(b"*+"), _FLAT), re.DOTALL
-)
-"""What has no more in it than text is passed over, and brackets of one kind are taken together: of a million of them,
-each would cost a step in Python."""
+
+def _up_to_brackets() -> re.Pattern[bytes]:
+    """Return what matches up to the next brackets of what has more levels, and with them those of the same kind.
+
+    Each match costs a step in Python, and of brackets there may be a million: few of them may be matches.
+    """
+    # Strings are passed over whole, since a bracket in a string opens nothing.
+    text = rb'[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+"'
+    passed_over = rb"(?:%b)*+" % text
+    for _ in range(PASSED_OVER_LEVELS):
+        passed_over = rb"(?:%b|[\[{]%b[\]}])*+" % (text, passed_over)
+    return re.compile(rb"%b(?:([\[{]++)|([\]}]++))" % passed_over, re.DOTALL)
+
+
+_UP_TO_BRACKETS = _up_to_brackets()
 
 _SHOWN_BYTES = 80
 
@@ -57,8 +68,8 @@ def decode(data: bytes) -> Object:
 def without_the_depths(data: bytes) -> bytes:
     """Return JSON with null in the place of each array and object that is nested deeper than `PRUNED_DEPTH` levels.
 
-    Those that have none in them may stay, one level deeper. Text that is not that deep, or that ends in the midst of
-    the depths, is returned as it is.
+    Those that have `PASSED_OVER_LEVELS` or fewer may stay, and so be deeper by as many. Text that is not that deep, or
+    that ends in the midst of the depths, is returned as it is.
     """
     kept: list[bytes] = []
     depth, position, kept_to = 0, 0, 0
