@@ -17,8 +17,8 @@ from sexton.kube.clock import Agreement, Clock
 from sexton.kube.connecting import connect
 from sexton.kube.decoding import lines
 from sexton.kube.errors import Gone, Outage, TooLarge
-from sexton.kube.exchanging import Exchanges, chunks
-from sexton.kube.paging import PAGE, Paging
+from sexton.kube.exchanging import LARGEST_ANSWER_BYTES, Exchanges, chunks
+from sexton.kube.paging import LARGEST_PAGE_BYTES, PAGE, Paging
 from sexton.kube.permissions import Permission
 from sexton.kube.resources import Resource, check_names
 
@@ -152,10 +152,16 @@ class KubeClient(Exchanges):
         namespace: str | None,
         query: Mapping[str, str],
     ) -> tuple[Object, int]:
-        """Read one page of a collection, as `list_page` does, and return how many bytes it had, too."""
+        """Read one page of a collection, as `list_page` does, and return how many bytes it had, too.
+
+        One that may have more than one object is not read if it is larger than `LARGEST_PAGE_BYTES`.
+        """
         check_names(resource, namespace)
         needs = Permission("list", resource, namespace)
-        received = await self.exchange("GET", resource.path(namespace), query=query)
+        largest_bytes = LARGEST_ANSWER_BYTES if query.get("limit") == "1" else LARGEST_PAGE_BYTES
+        received = await self.exchange(
+            "GET", resource.path(namespace), query=query, largest_bytes=largest_bytes
+        )
         page = self.result(
             received,
             lambda data: answers.page_of(data, resource, namespace=namespace),

@@ -99,14 +99,15 @@ class Exchanges:
         *,
         query: Mapping[str, str] | None = None,
         body: Object | None = None,
+        largest_bytes: int = LARGEST_ANSWER_BYTES,
     ) -> Received:
-        """Send a request and return what comes of it, be it an answer or not."""
+        """Send a request and return what comes of it, be it an answer or not; what is larger than that is not read."""
         sent = self._clock.monotonic()
         sign_of_life()
         try:
             response = await self.send(method, path, query=query, body=body, timeout=self._timeout)
             try:
-                received = await self.received(response, f"{method} {path}")
+                received = await self.received(response, f"{method} {path}", largest_bytes=largest_bytes)
             finally:
                 response.close()
         finally:
@@ -141,11 +142,13 @@ class Exchanges:
         except Exception as error:  # noqa: BLE001 - of two libraries, and of those that fetch tokens
             self.no_answer(f"{method} {path}: {error!r}", error)
 
-    async def received(self, response: aiohttp.ClientResponse, request: str) -> Received:
+    async def received(
+        self, response: aiohttp.ClientResponse, request: str, *, largest_bytes: int = LARGEST_ANSWER_BYTES
+    ) -> Received:
         """Read an answer to its end.
 
         Raises:
-            TooLarge: it is larger than any that we read.
+            TooLarge: it is larger than that, and was not read any further.
             Outage: it broke off.
         """
         data = bytearray()
@@ -153,12 +156,12 @@ class Exchanges:
             async with asyncio.timeout(self.request_timeout_seconds):
                 async for chunk in chunks(response):
                     data += chunk
-                    if len(data) > LARGEST_ANSWER_BYTES:
+                    if len(data) > largest_bytes:
                         break
         except (Outage, TimeoutError) as error:
             self.no_answer(f"{request}: the answer broke off: {error!r}", error)
-        if len(data) > LARGEST_ANSWER_BYTES:
-            raise TooLarge(f"{request}: the answer is larger than {LARGEST_ANSWER_BYTES} bytes")
+        if len(data) > largest_bytes:
+            raise TooLarge(f"{request}: the answer is larger than {largest_bytes} bytes")
         return Received(request=request, response=response, data=bytes(data))
 
     def result(

@@ -1,24 +1,28 @@
 """Pages of a list have as many objects as their size allows."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import aiohttp
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sexton.kube import exchanging
 from sexton.kube.client import KubeClient
 from sexton.kube.errors import Outage, TooLarge
-from sexton.kube.exchanging import LARGEST_ANSWER_BYTES
-from sexton.kube.paging import AIM_BYTES, FIRST_PAGE, PAGE, Paging
+from sexton.kube.exchanging import LARGEST_ANSWER_BYTES, chunks
+from sexton.kube.paging import AIM_BYTES, FIRST_PAGE, LARGEST_PAGE_BYTES, PAGE, Paging
 from sexton.kube.resources import JOBS
 from unit.kube.raw_server import RawServer, connected, json_answer, listed, status, stored
 
 Object = dict[str, Any]
 
 LARGEST_OBJECT = 1_600_000
+ONE_CHUNK = 512 * 1024
+"""More than comes at once."""
 
 
 class Collection:
@@ -27,8 +31,6 @@ class Collection:
     def __init__(self, sizes: list[int]) -> None:
         self.sizes = sizes
         self.limits: list[int] = []
-        self.largest = 0
-        """How many bytes the largest page had that could be read."""
 
     def __call__(self, first: str, _: Mapping[str, str]) -> bytes:
         query = parse_qs(urlsplit(first.split()[1]).query)
@@ -36,10 +38,7 @@ class Collection:
         self.limits.append(limit)
         end = min(begin + limit, len(self.sizes))
         items = [stored(str(number), pad="x" * self.sizes[number]) for number in range(begin, end)]
-        answer = json_answer(listed(*items, more=str(end) if end < len(self.sizes) else None))
-        if len(answer) <= LARGEST_ANSWER_BYTES:
-            self.largest = max(self.largest, len(answer))
-        return answer
+        return json_answer(listed(*items, more=str(end) if end < len(self.sizes) else None))
 
     async def names(self, folder: Path) -> list[str]:
         async with connected(RawServer(answer=self), folder) as client:
@@ -50,14 +49,28 @@ class Collection:
             ]
 
 
+class Reading:
+    """Notes how much of each answer is read."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.bytes_of_each: list[int] = []
+        monkeypatch.setattr(exchanging, "chunks", self._chunks)
+
+    async def _chunks(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+        self.bytes_of_each.append(0)
+        async for chunk in chunks(response):
+            self.bytes_of_each[-1] += len(chunk)
+            yield chunk
+
+
 COLLECTIONS = {
     "nothing": ([], 1),
-    "a few small ones": ([100] * 9, 2),
-    "many small ones": ([100] * 2_000, 14),
-    "large ones": ([900_000] * 40, 11),
-    "the largest of all": ([LARGEST_OBJECT] * 25, 13),
-    "small ones before large ones": ([10] * 210 + [900_000] * 40, 25),
-    "small and large ones by turns": (([10] * 60 + [900_000] * 3) * 4, 30),
+    "a few small ones": ([100] * 9, 1),
+    "many small ones": ([100] * 2_000, 12),
+    "large ones": ([900_000] * 40, 42),
+    "the largest of all": ([LARGEST_OBJECT] * 25, 27),
+    "small ones before large ones": ([10] * 210 + [900_000] * 40, 47),
+    "small and large ones by turns": (([10] * 60 + [900_000] * 3) * 4, 55),
 }
 
 
@@ -71,10 +84,24 @@ async def test_a_list_shows_each_object_once_in_pages_that_can_be_read(tmp_path:
     assert len(collection.limits) <= most_requests
 
 
-async def test_pages_of_large_objects_are_of_the_size_that_is_aimed_at(tmp_path: Path) -> None:
-    collection = Collection([900_000] * 40)
+@pytest.mark.parametrize("name", COLLECTIONS)
+async def test_no_page_of_several_objects_is_read_beyond_its_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """However small the objects were that came before: what is read may take thirty times as much."""
+    reading, collection = Reading(monkeypatch), Collection(COLLECTIONS[name][0])
     await collection.names(tmp_path)
-    assert set(collection.limits[1:]) == {AIM_BYTES // 900_000}
+    largest = max(
+        (size for size, limit in zip(reading.bytes_of_each, collection.limits, strict=True) if limit > 1),
+        default=0,
+    )
+    assert largest <= LARGEST_PAGE_BYTES + ONE_CHUNK
+
+
+async def test_pages_of_large_objects_are_of_the_size_that_is_aimed_at(tmp_path: Path) -> None:
+    collection = Collection([90_000] * 200)
+    await collection.names(tmp_path)
+    assert set(collection.limits[1:]) == {AIM_BYTES // 90_000}
 
 
 async def test_an_object_that_cannot_be_read_alone_is_an_outage(tmp_path: Path) -> None:
