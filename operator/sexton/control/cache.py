@@ -123,9 +123,17 @@ class Cache:
 
     def schedule_seen(self, obj: Object) -> None:
         """Take in a Schedule that was listed, changed, or answered to a write of ours."""
+        if self.is_news(obj):
+            self.schedule_read(self.read(obj))
+
+    def is_news(self, obj: Object) -> bool:
+        """Tell whether a Schedule is another than is known."""
         known = self._entries.get(key_of(obj))
-        if known is None or int(obj["metadata"]["resourceVersion"]) > known.schedule.resource_version:
-            self.schedule_read(self._read(obj, at_once=True))
+        return known is None or int(obj["metadata"]["resourceVersion"]) > known.schedule.resource_version
+
+    def read(self, obj: Object) -> KnownSchedule:
+        """Return a Schedule that is read at once, to be taken in later."""
+        return self._read(obj, at_once=True)
 
     def unread(self, obj: Object) -> KnownSchedule:
         """Return a Schedule that is read once it is taken in; any thread may ask for it."""

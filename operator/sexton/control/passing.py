@@ -4,13 +4,13 @@ Kopf acts on finalizers and annotations that anybody may write, and copies what 
 tell in which order things come.
 """
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from sexton.control.cache import Cache
 from sexton.control.queue import WorkQueue
 from sexton.control.schedule_key import key_of
 from sexton.control.schedules import KnownSchedule
-from sexton.control.sweeping import take_in
 from sexton.kube.resources import SCHEDULES
 
 Object = dict[str, Any]
@@ -31,7 +31,8 @@ class Passing:
         """By UID and version. Kopf is done with thousands before we are with the first, so they wait packed."""
         self._listing: set[tuple[str, str]] = set()
         """Those of the list that is under way: if it breaks off, Kopf hands on none of them."""
-        self._changed: dict[tuple[str, str], Object] = {}
+        self._changed: dict[tuple[str, str], KnownSchedule] = {}
+        """Packed, too: what may be forty megabytes as it came must not wait as it came."""
 
     def __len__(self) -> int:
         return len(self._listed) + len(self._changed)
@@ -48,18 +49,31 @@ class Passing:
 
     def listed(self, obj: Object) -> Object:
         """Keep a Schedule of a list, and return what Kopf is to see of it."""
-        try:
-            self._listed[_key(obj)] = self._cache.unread(obj)
-            self._listing.add(_key(obj))
-        except Exception as error:  # noqa: BLE001 - it is named where it is set aside
-            self._cache.set_aside.put(SCHEDULES, obj, error)
+        self._listing.add(_key(obj))
+        self._keep(obj, among=self._listed, read=self._cache.unread)
         return _shown(obj)
 
     def changed(self, event: Object) -> Object:
         """Keep the Schedule of an event of a watch, and return what Kopf is to see of it."""
+        obj = event["object"]
         if event["type"] in {"ADDED", "MODIFIED"}:
-            self._changed[_key(event["object"])] = event["object"]
-        return {"type": event["type"], "object": _shown(event["object"])}
+            if self._cache.is_news(obj):
+                self._keep(obj, among=self._changed, read=self._cache.read)
+            else:
+                self._cache.set_aside.readable(SCHEDULES, obj["metadata"])
+        return {"type": event["type"], "object": _shown(obj)}
+
+    def _keep(
+        self,
+        obj: Object,
+        *,
+        among: dict[tuple[str, str], KnownSchedule],
+        read: Callable[[Object], KnownSchedule],
+    ) -> None:
+        try:
+            among[_key(obj)] = read(obj)
+        except Exception as error:  # noqa: BLE001 - it is named where it is set aside
+            self._cache.set_aside.put(SCHEDULES, obj, error)
 
     def arrived(self, kind: str | None, shown: Object) -> None:
         """Take in a Schedule that Kopf has handed on: one of a list (kind None), or of an event."""
@@ -69,14 +83,22 @@ class Passing:
         elif kind is None:
             if (schedule := self._listed.pop(key, None)) is not None:
                 self._take_in_listed(schedule, shown)
-        elif (obj := self._changed.pop(key, None)) is not None:
-            take_in(obj, cache=self._cache)
+        elif (schedule := self._changed.pop(key, None)) is not None:
+            self._take_in_changed(schedule, shown)
 
     def _take_in_listed(self, schedule: KnownSchedule, shown: Object) -> None:
         try:
             take_in_listed(schedule, cache=self._cache, queue=self._queue)
         except Exception as error:  # noqa: BLE001 - likewise
             self._cache.set_aside.put(SCHEDULES, shown, error)
+
+    def _take_in_changed(self, schedule: KnownSchedule, shown: Object) -> None:
+        try:
+            self._cache.schedule_read(schedule)
+        except Exception as error:  # noqa: BLE001 - likewise
+            self._cache.set_aside.put(SCHEDULES, shown, error)
+        else:
+            self._cache.set_aside.readable(SCHEDULES, shown["metadata"])
 
 
 def take_in_listed(schedule: KnownSchedule, *, cache: Cache, queue: WorkQueue) -> None:

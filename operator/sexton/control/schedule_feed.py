@@ -110,6 +110,7 @@ class Feed:
         self._place = metadata.get("continue") or ""
         self._followed.progress.alive()
         shown = [self._passing.listed(obj) for obj in items]
+        items.clear()  # the list has its page until it is asked for the next
         if self._place:
             self._pages = pages
         else:
@@ -144,7 +145,9 @@ class Feed:
                 async for event in events:
                     self._followed.progress.alive()
                     shown += 1
-                    await show(self._passing.changed(event))
+                    shown_of_it = self._passing.changed(event)
+                    del event  # it may be large, and the next may be long in coming
+                    await show(shown_of_it)
         except KubeError as error:
             fault = error
         lasted = self._monotonic() - began

@@ -60,10 +60,11 @@ async def sweep(cache: Cache, client: KubeClient, *, namespace: str | None) -> N
     names: set[Identity] = set()
     version = 0
     async for page in client.list_pages(SCHEDULES, namespace=namespace):
-        for obj in page["items"]:
-            present.add(key_of(obj))
-            names.add((obj["metadata"]["namespace"], obj["metadata"]["name"]))
-            take_in(obj, cache=cache)
+        items = page["items"]
+        present.update(map(key_of, items))
+        names.update((obj["metadata"]["namespace"], obj["metadata"]["name"]) for obj in items)
+        while items:
+            take_in(items.pop(0), cache=cache)
         version = int(page["metadata"]["resourceVersion"])
     forget_absent(cache, present, namespace=namespace, resource_version=version)
     cache.set_aside.listed(SCHEDULES, names, namespace=namespace, version=version)

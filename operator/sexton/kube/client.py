@@ -175,6 +175,8 @@ class KubeClient(Exchanges):
     ) -> AsyncIterator[Object]:
         """Yield the pages of a collection, all of them, as it is now. How many objects one has depends on their size.
 
+        A page is emptied when the next is asked for, so that there are not two of them in memory.
+
         Raises:
             KubeError: the list has broken off. What was yielded of it is no list.
         """
@@ -198,7 +200,7 @@ class KubeClient(Exchanges):
                 return
             if place == before:
                 self.no_answer(f"GET {resource.path(namespace)}: the list does not go on")
-            del page  # else it is kept until the next one is here
+            page["items"].clear()
             paging.came(items=items, size_bytes=size_bytes)
 
     def watch(
@@ -252,5 +254,6 @@ async def _events(
     try:
         async for line in lines(chunks(response)):
             yield answers.event_of(line, resource, namespace=namespace)
+            del line  # it may be large, and the next may be long in coming
     except Outage as error:
         raise Outage(f"the watch broke off: {error}") from error

@@ -108,6 +108,7 @@ async def lines(
             begun, begun_bytes = [], 0
             if line.strip():
                 yield line
+            del line  # it may be large, and the next may be long in coming
         if rest:
             begun.append(rest)
             begun_bytes += len(rest)

@@ -10,7 +10,7 @@ Whatever comes or does not come, this goes on, and `Progress` tells how well.
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -122,10 +122,7 @@ class Reflector:
         async for page in self.client.list_pages(
             self.resource, namespace=self.namespace, query=self.selectors
         ):
-            for obj in page["items"]:
-                metadata = obj["metadata"]
-                present.add((metadata["namespace"], metadata["name"]))
-                self._show(obj)
+            present.update(self._show_all(page["items"]))
             version = page["metadata"]["resourceVersion"]
         self.sink.listed(present, resource_version=int(version))
         self.synced.set()
@@ -184,6 +181,7 @@ class Reflector:
                 watched.version = self._take(event)
                 watched.events += 1
                 self.progress.alive()
+                del event  # it may be large, and the next may be long in coming
 
     async def _pause(self, seconds: float, why: str) -> None:
         """Say what is wrong, and wait for a while before it is tried again."""
@@ -196,6 +194,13 @@ class Reflector:
             extra={"namespace": self.namespace},
         )
         await asyncio.sleep(seconds)
+
+    def _show_all(self, items: list[Object]) -> Iterator[Identity]:
+        """Hand the objects of a page on, and yield who they are. None is held on to when the last has been."""
+        for obj in items:
+            metadata = obj["metadata"]
+            self._show(obj)
+            yield metadata["namespace"], metadata["name"]
 
     def _show(self, obj: Object) -> None:
         """Hand an object on. One that our code can't take, whatever somebody has written there, stops no other."""

@@ -1,6 +1,7 @@
 """Schedules on their way through Kopf: it sees whose turn it is, and nothing that anybody can write."""
 
 import json
+import weakref
 from typing import Any
 
 import pytest
@@ -16,6 +17,10 @@ from unit.control.schedule_server import named
 Object = dict[str, Any]
 
 WRITTEN = "somebody wrote this"
+
+
+class Whole(dict[str, Any]):
+    """An object of which can be told whether it is still in memory."""
 
 
 def parts() -> tuple[Passing, Cache]:
@@ -76,6 +81,18 @@ async def test_what_is_deleted_is_gone_and_nothing_of_it_is_kept() -> None:
     passing.arrived("DELETED", event["object"])
     assert list(cache) == []
     assert len(passing) == 0
+
+
+async def test_of_what_waits_for_kopf_only_what_is_kept_is_in_memory() -> None:
+    """A Schedule of a megabyte may take forty once it is read, and any number may wait."""
+    passing, cache = parts()
+    obj = Whole(written())
+    there = weakref.ref(obj)
+    event = passing.changed({"type": "MODIFIED", "object": obj})
+    del obj
+    assert there() is None
+    passing.arrived("MODIFIED", event["object"])
+    assert list(cache) == [key("a")]
 
 
 @pytest.mark.parametrize("where", ["list", "watch"])

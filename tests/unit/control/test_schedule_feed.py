@@ -1,5 +1,6 @@
 """What Kopf is shown of Schedules is asked for with pauses that grow, and it is told what is wrong."""
 
+import weakref
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -68,11 +69,32 @@ class Script(KubeClient):
             yield each
 
 
+class Whole(dict[str, Any]):
+    """An object of which can be told whether it is still in memory."""
+
+
+class Watchful(Script):
+    """Shows events one after the other, and notes whether one is still held when the next is waited for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held: list[bool] = []
+
+    async def _events(self) -> AsyncIterator[Object]:
+        for version in (10, 11, 12):
+            obj = Whole(named("a", version=version))
+            there, event = weakref.ref(obj), {"type": "MODIFIED", "object": obj}
+            del obj
+            yield event
+            del event
+            self.held.append(there() is not None)
+
+
 class Fed:
     """A feed, and all that comes of it."""
 
-    def __init__(self) -> None:
-        self.client = Script()
+    def __init__(self, client: Script | None = None) -> None:
+        self.client = client or Script()
         self.now = 1000.0
         self.pauses: list[float] = []
         self.shown: list[Object] = []
@@ -226,3 +248,19 @@ async def test_a_page_of_another_list_is_not_shown() -> None:
     await fed.feed.first_page()
     with pytest.raises(ListAnew):
         await fed.feed.next_page("elsewhere")
+
+
+async def test_an_event_is_let_go_before_the_next_is_waited_for() -> None:
+    """It may be forty megabytes in memory, and the next may come in an hour, in each namespace that is followed."""
+    client = Watchful()
+    await Fed(client).watch()
+    assert client.held == [False] * 3
+
+
+async def test_a_page_is_let_go_before_the_next_is_asked_for() -> None:
+    fed = Fed()
+    pages = [page("a", "b", more="next"), page("c")]
+    fed.client.pages = [*pages]
+    first = await fed.feed.first_page()
+    assert [obj["metadata"]["name"] for obj in first["items"]] == ["a", "b"]
+    assert pages[0]["items"] == []

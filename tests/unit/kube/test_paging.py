@@ -98,6 +98,17 @@ async def test_no_page_of_several_objects_is_read_beyond_its_bound(
     assert largest <= LARGEST_PAGE_BYTES + ONE_CHUNK
 
 
+async def test_a_page_is_let_go_before_the_next_is_read(tmp_path: Path) -> None:
+    """Else two of them are in memory, whoever reads the list."""
+    shown: list[Object] = []
+    async with connected(RawServer(answer=Collection([100] * 40)), tmp_path) as client:
+        async for page in client.list_pages(JOBS, namespace=None):
+            assert page["items"]
+            assert not any(before["items"] for before in shown)
+            shown.append(page)
+    assert len(shown) > 1
+
+
 async def test_pages_of_large_objects_are_of_the_size_that_is_aimed_at(tmp_path: Path) -> None:
     collection = Collection([90_000] * 200)
     await collection.names(tmp_path)

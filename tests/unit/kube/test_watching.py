@@ -1,6 +1,7 @@
 """List, then watch: what a reflector hands on, and from where it goes on."""
 
 import asyncio
+import weakref
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
@@ -133,6 +134,46 @@ async def test_it_lists_page_by_page_and_watches_from_there() -> None:
     assert second["continue"] == "next"
     assert all(query["labelSelector"] == "ours" for query in client.queries)
     assert (watch["resourceVersion"], again["resourceVersion"]) == ("8", "10")
+
+
+async def test_what_was_shown_is_let_go_before_more_is_waited_for() -> None:
+    """It may be forty megabytes in memory, and a reflector may wait for hours."""
+
+    class Whole(dict[str, Any]):
+        """An object of which can be told whether it is still in memory."""
+
+    class Noting(Sink):
+        def __init__(self) -> None:
+            super().__init__()
+            self.there: list[weakref.ref[dict[str, Any]]] = []
+
+        def seen(self, obj: Object) -> None:
+            self.there.append(weakref.ref(obj))
+
+    class Quiet(Script):
+        """Shows one object in a list, another in a second page, and a third in a watch that goes on."""
+
+        async def sized_page(
+            self, resource: Resource, *, namespace: str | None, query: Mapping[str, str]
+        ) -> tuple[Object, int]:
+            held.append([there() is not None for there in sink.there])
+            more = None if "continue" in query else "next"
+            return page(Whole(thing("a", 3)), version=7, more=more), 1000
+
+        async def _events(self) -> AsyncIterator[Object]:
+            yield event("MODIFIED", Whole(thing("a", 9)))
+            held.append([there() is not None for there in sink.there])
+            self.silent.set()
+            await asyncio.Event().wait()
+
+        @asynccontextmanager
+        async def watch(self, *_: object, **__: object) -> AsyncIterator[AsyncIterator[Object]]:
+            yield self._events()
+
+    held: list[list[bool]] = []
+    sink = Noting()
+    await followed(Quiet([], []), sink=sink)
+    assert held == [[], [False], [False] * 3]
 
 
 async def test_an_object_that_cannot_be_taken_stops_no_other() -> None:
