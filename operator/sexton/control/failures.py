@@ -6,6 +6,7 @@ may read pods.
 
 import logging
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 from sexton.api.model import cut
@@ -20,6 +21,9 @@ log = logging.getLogger(__name__)
 Object = dict[str, Any]
 
 
+PODS_READ = 20
+"""Anybody may give pods of theirs the label by which those of a Job are found, and each may have a megabyte."""
+
 HOOK_FAILED = "PostStartHookError"
 """The reason of a container that waits since its hook has failed. The message is what the hook said, which is executed
 in the container, or answered by it."""
@@ -32,21 +36,37 @@ async def explained(
 
     Without `container_output` that is only what Kubernetes says of it, and nothing that a container has said.
     """
-    query = {"labelSelector": f"batch.kubernetes.io/controller-uid={job.uid}", "limit": "20"}
     try:
-        pods = (await client.list_page(PODS, namespace=namespace, query=query)).get("items", [])
+        failures = await _pod_failures(client, namespace, job, container_output=container_output)
     except KubeError as error:
         # Pods go after a while and may be forbidden to us: the end of the run must not wait for them.
         log.info("pods of job %s/%s can't be read: %s", namespace, job.name, error)
         return end
-    pods = [pod for pod in pods if _belongs_to(pod, job)]
-    pods.sort(key=lambda pod: pod["metadata"]["creationTimestamp"], reverse=True)
-    failures = (pod_failure(pod, container_output=container_output) for pod in pods)
-    failure = next(filter(None, failures), None)
-    if failure is None:
+    if not failures:
         return end
+    _, failure = max(failures, key=itemgetter(0))
     message = f"{end.message}: {failure.message}" if end.message else failure.message
     return replace(end, message=cut(message, limit=MESSAGE_LIMIT), exit_code=failure.exit_code)
+
+
+async def _pod_failures(
+    client: KubeClient, namespace: str, job: JobView, *, container_output: bool
+) -> list[tuple[str, "PodFailure"]]:
+    """Return of the pods of a Job that have failed when they were created, and how they failed; not of any number."""
+    query = {"labelSelector": f"batch.kubernetes.io/controller-uid={job.uid}"}
+    found: list[tuple[str, PodFailure]] = []
+    read = 0
+    async for page in client.list_pages(PODS, namespace=namespace, query=query):
+        read += len(page["items"])
+        found += [
+            (pod["metadata"]["creationTimestamp"], failure)
+            for pod in page["items"]
+            if _belongs_to(pod, job)
+            if (failure := pod_failure(pod, container_output=container_output)) is not None
+        ]
+        if read >= PODS_READ:
+            break
+    return found
 
 
 def _belongs_to(pod: Object, job: JobView) -> bool:

@@ -18,7 +18,7 @@ from sexton.control.failures import explained
 from sexton.control.records import is_on_its_way_out, is_request, request_of, stands_in_for
 from sexton.control.schedule_key import ScheduleKey, owner_of
 from sexton.control.schedules import KnownSchedule
-from sexton.deciding import JobView, RunView
+from sexton.deciding import EndedRecord, JobView, RunView
 from sexton.deciding.naming import manual_run_name, run_name
 from sexton.deciding.progress import credible
 from sexton.kube.client import KubeClient
@@ -109,26 +109,34 @@ class Looker:
             )
             self._cache.explained(key, job.name, told)
 
-    async def records_of(self, entry: Entry) -> AsyncIterator[Object]:
-        """Yield the records of a Schedule, as they are now; those that somebody has deleted are not among them."""
+    async def records_of(self, entry: Entry) -> AsyncIterator[list[Object]]:
+        """Yield the records of a Schedule, as they are now, some at a time: all of them may be large.
+
+        Those that somebody has deleted are not among them. A list is emptied when the next is asked for.
+        """
         schedule = entry.schedule
         query = {"fieldSelector": f"spec.scheduleName={schedule.name}"}
         async for page in self._client.list_pages(RUNS, namespace=schedule.namespace, query=query):
-            for obj in page.get("items", ()):
-                if owner_of(obj) == schedule.key and not is_on_its_way_out(obj):
-                    yield obj
+            page["items"][:] = [
+                obj for obj in page["items"] if owner_of(obj) == schedule.key and not is_on_its_way_out(obj)
+            ]
+            yield page["items"]
 
     async def load_history(self, entry: Entry) -> None:
         """List the records of a Schedule, once in this process, when the first of them may have to go."""
         key = entry.schedule.key
-        found = [record async for obj in self.records_of(entry) for record in self._cache.ended_record(obj)]
+        found: list[EndedRecord] = []
+        async for records in self.records_of(entry):
+            found += [ended for obj in records for ended in self._cache.ended_record(obj)]
         self._cache.history_loaded(key, found)
 
     async def find_stand_in(self, entry: Entry, name: str) -> RunView | None:
         """Look for the record that is stored in place of one whose name is taken, and put it into the cache."""
-        async for obj in self.records_of(entry):
-            if stands_in_for(obj, name) and self.is_record(entry, run := self._cache.run_seen(obj), name):
-                return run
+        async for records in self.records_of(entry):
+            candidates = (self._cache.run_seen(obj) for obj in records if stands_in_for(obj, name))
+            found = next((run for run in candidates if self.is_record(entry, run, name)), None)
+            if found is not None:
+                return found
         return None
 
     def is_record(self, entry: Entry, run: RunView | None, name: str) -> bool:

@@ -39,13 +39,16 @@ async def _read_newest(look: Looker, cache: Cache, entry: Entry, *, clock: Clock
     """Read the newest record of a Schedule that has no status: somebody has wiped it, and the cursor was in it."""
     view = cache.view(entry, clocks_agree=True)
     newest: tuple[datetime, Object] | None = None
-    async for obj in look.records_of(entry):
-        with suppress(Unreadable):  # what nobody can read claims no occurrence
-            run = read_run(obj, clock=clock)
-            if claims_an_occurrence(view, run, now=clock.now()) and (
-                newest is None or newest[0] < run.last_instant
-            ):
-                newest = run.last_instant, obj
+    async for records in look.records_of(entry):
+        while records:
+            obj = records.pop(0)
+            with suppress(Unreadable):  # what nobody can read claims no occurrence
+                run = read_run(obj, clock=clock)
+                if claims_an_occurrence(view, run, now=clock.now()) and (
+                    newest is None or newest[0] < run.last_instant
+                ):
+                    newest = run.last_instant, obj
+            del obj  # it may be large, and the next ones are to be read
     if newest is not None:
         cache.run_seen(newest[1])
 

@@ -226,8 +226,8 @@ class Requests:
         asked, namespace = self.cache.asked, errand.namespace
         asked.looks_for_more(namespace)
         async for page in self._client.list_pages(RUNS, namespace=namespace, query=UNANSWERED):
-            for obj in page.get("items", ()):
-                self.cache.run_seen(obj)
+            while page["items"]:
+                self.cache.run_seen(page["items"].pop(0))
             if asked.more_of(namespace):
                 return
 

@@ -1,5 +1,6 @@
 """What a failed pod tells: exit code, reason, termination message."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -7,8 +8,8 @@ import pytest
 from sexton.api.run import MESSAGE_LIMIT
 from sexton.control.failures import PodFailure, explained, pod_failure
 from sexton.deciding import JobEnd
-from sexton.kube.errors import Outage, Refused, StatusReport
-from sexton.kube.resources import PODS
+from sexton.kube.errors import Outage, Refused, StatusReport, TooLarge
+from sexton.kube.resources import PODS, Resource
 from unit.control.api_server import ApiServer
 from unit.control.clocks import StillClock
 from unit.deciding.views import at, job
@@ -131,6 +132,54 @@ async def test_the_youngest_pod_that_failed_speaks_for_the_job() -> None:
     assert end.exit_code == 3
     assert end.message == "Job has reached the limit: container main exited with 3"
     assert (end.at, end.reason, end.succeeded) == (END.at, END.reason, END.succeeded)
+
+
+class LargePods(ApiServer):
+    """An API server whose pods are so large that no more than two of them can be read at a time."""
+
+    async def sized_page(
+        self, resource: Resource, *, namespace: str | None, query: Mapping[str, str]
+    ) -> tuple[Object, int]:
+        if int(query["limit"]) > 2:
+            raise TooLarge("a page of large pods")
+        return await super().sized_page(resource, namespace=namespace, query=query)
+
+
+async def test_large_pods_are_read_a_few_at_a_time() -> None:
+    server = LargePods(StillClock())
+    for number in range(5):
+        metadata = {
+            "name": f"pod-{number}",
+            "creationTimestamp": f"2026-03-02T10:0{number}:00Z",
+            **OF_THE_JOB,
+        }
+        server.put(PODS, {**pod(exited(number + 1)), "metadata": metadata})
+    end = await explained(server, "reports", job("10:00"), END, container_output=True)
+    assert end.exit_code == 5
+
+
+class EndlessPods(ApiServer):
+    """An API server that has always more pods."""
+
+    def __init__(self) -> None:
+        super().__init__(StillClock())
+        self.shown = 0
+
+    async def sized_page(
+        self, resource: Resource, *, namespace: str | None, query: Mapping[str, str]
+    ) -> tuple[Object, int]:
+        items = [{**pod(exited(1)), "metadata": {"name": "a", **OF_THE_JOB}}] * int(query["limit"])
+        for each in items:
+            each["metadata"]["creationTimestamp"] = "2026-03-02T10:00:00Z"
+        self.shown += len(items)
+        return {"items": items, "metadata": {"continue": str(self.shown)}}, 1000 * len(items)
+
+
+async def test_of_any_number_of_pods_with_the_label_of_a_job_a_few_are_read() -> None:
+    server = EndlessPods()
+    end = await explained(server, "reports", job("10:00"), END, container_output=True)
+    assert end.exit_code == 1
+    assert server.shown < 100
 
 
 @pytest.mark.parametrize(
