@@ -7,6 +7,7 @@ operator watches, and is there already when another one starts.
 import asyncio
 import random
 import string
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -21,6 +22,8 @@ from sexton.kube.resources import SCHEDULES
 Object = dict[str, Any]
 
 COUNT = 250
+DENSE_COUNT = 12
+"""Of those that consist of small arrays and objects: each write to one takes seconds of the API server's processor."""
 CREATED_AT_ONCE = 4
 """The API server itself needs hundreds of megabytes, and seconds, for a few that consist of small values."""
 QUIET_SHARE = 0.1
@@ -44,14 +47,35 @@ def _small_values(size: int) -> Object:
     return {"args": ["a"] * (size // 4)}
 
 
-KINDS: Final[dict[str, tuple[Callable[[int], Object], int]]] = {
-    "0.9 MB, text that does not compress": (_random_text, 900_000),
-    "0.9 MB, text that does": (_even_text, 900_000),
-    "0.9 MB, small values": (_small_values, 900_000),
-    "250 KiB, text that does not compress": (_random_text, 250 * KIB),
-    "15 KiB, text that does not compress": (_random_text, 15 * KIB),
+def _arrays(size: int) -> Object:
+    """Return what takes more than twenty times its text when it is read."""
+    return {"more": [[]] * (size // len("[],"))}
+
+
+def _objects(size: int) -> Object:
+    """Return what takes nearly thirty times its text when it is read."""
+    return {"more": [{"a": {}}] * (size // len('{"a":{}},'))}
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What the container of such a Schedule has beside its name, and how many there are."""
+
+    make: Callable[[int], Object]
+    size: int
+    at_most: int = sys.maxsize
+
+
+KINDS: Final = {
+    "0.9 MB, text that does not compress": Kind(_random_text, 900_000),
+    "0.9 MB, text that does": Kind(_even_text, 900_000),
+    "0.9 MB, small values": Kind(_small_values, 900_000),
+    "1.3 MB, arrays with nothing in them": Kind(_arrays, 1_300_000, DENSE_COUNT),
+    "1.3 MB, objects with nothing in them": Kind(_objects, 1_300_000, DENSE_COUNT),
+    "250 KiB, text that does not compress": Kind(_random_text, 250 * KIB),
+    "250 KiB, objects with nothing in them": Kind(_objects, 250 * KIB, DENSE_COUNT),
+    "15 KiB, text that does not compress": Kind(_random_text, 15 * KIB),
 }
-"""What the container of each kind has beside its name, and its size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +103,10 @@ def measure(count: int = COUNT) -> list[Big]:
     )
     with Cluster.start(options) as cluster:
         install_definitions(cluster)
-        return [_measure(cluster, kind, number, count=count) for number, kind in enumerate(KINDS)]
+        return [
+            _measure(cluster, name, number, count=min(count, kind.at_most))
+            for number, (name, kind) in enumerate(KINDS.items())
+        ]
 
 
 def _measure(cluster: Cluster, kind: str, number: int, *, count: int) -> Big:
@@ -130,8 +157,7 @@ def _create(cluster: Cluster, kind: str, namespace: str, *, count: int) -> None:
 
 
 def _bodies(cluster: Cluster, kind: str, namespace: str, *, count: int) -> Iterator[Object]:
-    make, size = KINDS[kind]
-    more = make(size)
+    more = KINDS[kind].make(KINDS[kind].size)
     expression = once_at(datetime.now(UTC) - timedelta(days=1))
     for body in schedules(count, expression, cluster=cluster, namespace=namespace, job={}):
         body["spec"]["suspend"] = True
