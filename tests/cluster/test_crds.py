@@ -349,6 +349,36 @@ def test_the_spec_of_a_run_is_immutable_and_the_rest_is_not(cluster: ClusterAcce
     assert (stored["metadata"]["labels"], stored["status"]) == ({"a": "b"}, {"phase": "Running"})
 
 
+def test_the_generation_of_a_schedule_changes_with_its_spec_and_with_nothing_else(
+    cluster: ClusterAccess, namespace: str
+) -> None:
+    """What was found out about a template holds for as long as the generation is the same."""
+    create(cluster, namespace, cronjob_as_schedule())
+    name = cronjob_as_schedule()["metadata"]["name"]
+    where, written = f"sx/{name}", {"more": [[], {"a": {}}]}
+
+    def generation() -> int:
+        metadata: dict[str, Any] = cluster.get("sx", name, "--namespace", namespace)["metadata"]
+        return int(metadata["generation"])
+
+    assert generation() == 1
+    patch(cluster, namespace, where, {"metadata": {"labels": {"a": "b"}, "annotations": {"a": "b"}}})
+    patch(cluster, namespace, where, {"metadata": {"finalizers": ["example.com/a"], "generation": 9}})
+    patch(cluster, namespace, where, {"status": {"observedGeneration": 7}}, "--subresource=status")
+    assert generation() == 1
+    patch(cluster, namespace, where, {"spec": {"jobTemplate": {"spec": written}}})
+    assert generation() == 2
+    patch(cluster, namespace, where, {"spec": {"jobTemplate": {"spec": written}}})
+    assert generation() == 2, "nothing has changed"
+    patch(
+        cluster,
+        namespace,
+        where,
+        {"metadata": {"finalizers": None, "generation": 1}, "spec": {"suspend": True}},
+    )
+    assert generation() == 3
+
+
 @pytest.mark.parametrize(
     ("window", "words"),
     [
