@@ -307,18 +307,10 @@ class RecordLane:
         self.all_answered(entry, but=run.name)
         if await self._look.blocker_has_ended(entry, run.blocked_by) or await self._look.moved_on(entry):
             return
-        asked = Unanswered(self._given_up_at_seconds(), version=run.resource_version)
-        try:
-            done = await self._write(entry, run, grown_window(step, now=self._clock.now()))
-        except Outage:
-            entry.unanswered[run.name] = asked
-            raise
-        if done:
+        if await self._write(entry, run, grown_window(step, now=self._clock.now())):
             self._events.tell(entry.schedule, step.announcement)
         elif entry.stubborn.rest_seconds(run.uid):
-            # Another window follows it, once it is certain that this one has not grown after all.
             entry.closed |= {run.uid}
-            entry.unanswered[run.name] = asked
 
     async def _end(self, entry: Entry, step: EndRun) -> None:
         redrives = step.run.origin.redrive_of
@@ -349,6 +341,10 @@ class RecordLane:
         try:
             written = await self._patch_record(entry, run, body, origin)
         except KubeError as error:
+            if isinstance(error, Outage) and run.window is not None:
+                # It may have grown, or may still: another must not say the same.
+                given_up = self._given_up_at_seconds()
+                entry.unanswered[run.name] = Unanswered(given_up, version=run.resource_version)
             if isinstance(error, Outage) and not error.answered:
                 raise
             rest = entry.stubborn.gives_up(run.uid, error)
