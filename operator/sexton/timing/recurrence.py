@@ -102,8 +102,8 @@ class Recurrence:
 
     def before(self, instant: datetime) -> datetime | None:
         """Give the last fire strictly before an instant; None if there is none within the horizon."""
-        second = _floor(instant)
-        found = self._until(second if instant.microsecond else second - 1)
+        second, microsecond = _split(instant)
+        found = self._until(second if microsecond else second - 1)
         return None if found is None else _EPOCH + _SECOND * found
 
     def upcoming(self, instant: datetime, *, limit: int) -> list[datetime]:
@@ -133,8 +133,8 @@ class Recurrence:
 
         Raises ValueError for an instant that is no fire.
         """
-        instant = _floor(fire)
-        if not fire.microsecond and WORLD_START <= instant < WORLD_END:
+        instant, microsecond = _split(fire)
+        if not microsecond and WORLD_START <= instant < WORLD_END:
             stretch = self.zone.at(instant)
             wall, second = divmod(instant + stretch.offset, 60)
             shown = _EPOCH_WALL + timedelta(minutes=wall, seconds=second)
@@ -241,12 +241,20 @@ class Recurrence:
 
 def _floor(instant: datetime) -> int:
     """Give the whole seconds since 1970 of an instant, rounded down."""
+    return _split(instant)[0]
+
+
+def _split(instant: datetime) -> tuple[int, int]:
+    """Give the whole seconds since 1970 of an instant, rounded down, and the microseconds that are left.
+
+    Those are not what its clock shows: an offset from UTC may itself have a fraction of a second.
+    """
     try:
         since = instant - _EPOCH
     except TypeError:
         problem = f"{instant!r} has no time zone, so it is not an instant"
         raise ValueError(problem) from None
-    return since.days * 86400 + since.seconds
+    return since.days * 86400 + since.seconds, since.microseconds
 
 
 def _years_away(wall: int, years: int) -> int:

@@ -306,6 +306,29 @@ def test_any_zone_may_go_in_and_utc_comes_out() -> None:
     assert rule.before(second_showing) == at("2026-10-24T01:00Z")
 
 
+@pytest.mark.parametrize("offset", [timedelta(seconds=0.5), timedelta(hours=-5, microseconds=1)])
+@pytest.mark.parametrize(
+    "from_the_minute", [timedelta(0), timedelta(seconds=0.5), timedelta(microseconds=-1)]
+)
+def test_the_same_instant_has_the_same_answers_whatever_the_offset_of_its_clock(
+    offset: timedelta, from_the_minute: timedelta
+) -> None:
+    """The offset may have a fraction of a second, and then the clock shows another one than the instant has."""
+    rule = recurrence("* * * * *")
+    instant = at("2026-03-02T10:05:00Z") + from_the_minute
+    elsewhere = instant.astimezone(timezone(offset))
+    assert rule.after(elsewhere) == rule.after(instant)
+    assert rule.before(elsewhere) == rule.before(instant)
+    assert rule.count(elsewhere, elsewhere + timedelta(hours=1)) == rule.count(
+        instant, instant + timedelta(hours=1)
+    )
+    if from_the_minute:
+        with pytest.raises(ValueError, match="is no fire of"):
+            rule.reading(elsewhere)
+    else:
+        assert rule.reading(elsewhere) == rule.reading(instant)
+
+
 def test_a_window_excludes_its_start_and_includes_its_end() -> None:
     rule = recurrence("0 * * * *")
     noon, two = at("2026-01-01T12:00Z"), at("2026-01-01T14:00Z")
