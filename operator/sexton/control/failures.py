@@ -5,7 +5,9 @@ may read pods.
 """
 
 import logging
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from operator import itemgetter
 from typing import Any
 
@@ -21,8 +23,14 @@ log = logging.getLogger(__name__)
 Object = dict[str, Any]
 
 
-PODS_READ = 20
-"""Anybody may give pods of theirs the label by which those of a Job are found, and each may have a megabyte."""
+PHASES = ("status.phase=Failed", "status.phase!=Failed,status.phase!=Succeeded")
+"""Which pods of a Job are looked through, one group after the other. Where containers are restarted, no pod fails."""
+
+MOST_PODS = 500
+"""About how many pods of a group are looked through: a Job may have a hundred thousand."""
+
+MOST_PAGES = 20
+"""In how many pages at most: anybody may give pods of theirs, of a megabyte each, the label of a Job's."""
 
 HOOK_FAILED = "PostStartHookError"
 """The reason of a container that waits since its hook has failed. The message is what the hook said, which is executed
@@ -37,36 +45,39 @@ async def explained(
     Without `container_output` that is only what Kubernetes says of it, and nothing that a container has said.
     """
     try:
-        failures = await _pod_failures(client, namespace, job, container_output=container_output)
+        failure = await _last_failure(client, namespace, job, container_output=container_output)
     except KubeError as error:
         # Pods go after a while and may be forbidden to us: the end of the run must not wait for them.
-        log.info("pods of job %s/%s can't be read: %s", namespace, job.name, error)
+        log.info("the pods of a job can't be read: %s", error, extra={"namespace": namespace, "run": job.run})
         return end
-    if not failures:
+    if failure is None:
         return end
-    _, failure = max(failures, key=itemgetter(0))
     message = f"{end.message}: {failure.message}" if end.message else failure.message
     return replace(end, message=cut(message, limit=MESSAGE_LIMIT), exit_code=failure.exit_code)
 
 
-async def _pod_failures(
+async def _last_failure(
     client: KubeClient, namespace: str, job: JobView, *, container_output: bool
-) -> list[tuple[str, "PodFailure"]]:
-    """Return of the pods of a Job that have failed when they were created, and how they failed; not of any number."""
-    query = {"labelSelector": f"batch.kubernetes.io/controller-uid={job.uid}"}
-    found: list[tuple[str, PodFailure]] = []
-    read = 0
-    async for page in client.list_pages(PODS, namespace=namespace, query=query):
-        read += len(page["items"])
-        found += [
-            (pod["metadata"]["creationTimestamp"], failure)
-            for pod in page["items"]
-            if _belongs_to(pod, job)
-            if (failure := pod_failure(pod, container_output=container_output)) is not None
-        ]
-        if read >= PODS_READ:
-            break
-    return found
+) -> "PodFailure | None":
+    """Return what the youngest pod of a Job that failed tells."""
+    of_the_job = {"labelSelector": f"batch.kubernetes.io/controller-uid={job.uid}"}
+    for phase in PHASES:
+        looked_at, pages, youngest = 0, 0, ""
+        found: PodFailure | None = None
+        async for page in client.list_pages(
+            PODS, namespace=namespace, query=of_the_job | {"fieldSelector": phase}
+        ):
+            for pod in page["items"]:
+                created = pod["metadata"].get("creationTimestamp", "")
+                if created >= youngest and _belongs_to(pod, job):
+                    failure = pod_failure(pod, container_output=container_output)
+                    found, youngest = (failure, created) if failure is not None else (found, youngest)
+            looked_at, pages = looked_at + len(page["items"]), pages + 1
+            if looked_at >= MOST_PODS or pages >= MOST_PAGES:
+                break
+        if found is not None:
+            return found
+    return None
 
 
 def _belongs_to(pod: Object, job: JobView) -> bool:
@@ -89,20 +100,19 @@ def pod_failure(pod: Object, *, container_output: bool) -> PodFailure | None:
     Without `container_output` what containers have said themselves is left out.
     """
     status = pod.get("status") or {}
-    containers = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
-    states = [
-        (container["name"], container.get(which) or {})
-        for container in containers
-        for which in ("state", "lastState")
-    ]
+    groups = _groups(pod)
     # One that exited says more than one that waits, be it only for itself to be restarted.
-    for name, state in states:
-        if (ended := state.get("terminated") or {}).get("exitCode"):
+    for group in groups:
+        exits = [(ended.get("finishedAt") or "", name, ended) for name, ended in _exits(group)]
+        if exits:
+            # Those that failed later may have been ended for the first one.
+            _, name, ended = min(exits, key=itemgetter(0))
             said = ended.get("message") if container_output else None
             return PodFailure(exit_code=ended["exitCode"], message=_exited(name, ended, said=said))
-    for name, state in states:
-        if (waiting := state.get("waiting") or {}).get("message"):
-            message = f"container {name} waits: {waiting.get('reason')}"
+    for container in chain.from_iterable(groups):
+        waiting = (container.get("state") or {}).get("waiting") or {}
+        if waiting.get("message"):
+            message = f"container {container['name']} waits: {waiting.get('reason')}"
             if container_output or waiting.get("reason") != HOOK_FAILED:
                 message += f": {waiting['message']}"
             return PodFailure(exit_code=None, message=message)
@@ -110,6 +120,40 @@ def pod_failure(pod: Object, *, container_output: bool) -> PodFailure | None:
         words = [status.get("reason"), status.get("message")]
         return PodFailure(exit_code=None, message=": ".join(filter(None, words)) or "the pod failed")
     return None
+
+
+def _groups(pod: Object) -> list[list[Object]]:
+    """Return the statuses of a pod's containers: the main ones, those that prepare for them, then sidecars.
+
+    A sidecar (KEP-753: an init container that is always restarted) is ended with the pod, and exits with whatever it
+    likes then. It can be the reason only where it has kept the main ones from starting.
+    """
+    spec, status = pod.get("spec") or {}, pod.get("status") or {}
+    main = status.get("containerStatuses") or []
+    first = status.get("initContainerStatuses") or []
+    always = {
+        each["name"] for each in spec.get("initContainers") or () if each.get("restartPolicy") == "Always"
+    }
+    preparing = [each for each in first if each["name"] not in always]
+    groups = [main, preparing]
+    if not any(map(_has_begun, main)):
+        groups.append([each for each in first if each["name"] in always])
+    return groups
+
+
+def _has_begun(container: Object) -> bool:
+    states = (container.get("state") or {}, container.get("lastState") or {})
+    return any(state.get("running") or state.get("terminated") for state in states)
+
+
+def _exits(containers: Iterable[Object]) -> Iterator[tuple[str, Object]]:
+    """Yield the names of those that have failed, and how the last time."""
+    for container in containers:
+        for which in ("state", "lastState"):
+            ended = (container.get(which) or {}).get("terminated") or {}
+            if ended.get("exitCode"):
+                yield container["name"], ended
+                break
 
 
 def _exited(container: str, ended: Object, *, said: str | None) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sexton.api.run import MESSAGE_LIMIT
-from sexton.control.failures import PodFailure, explained, pod_failure
+from sexton.control.failures import MOST_PAGES, MOST_PODS, PodFailure, explained, pod_failure
 from sexton.deciding import JobEnd
 from sexton.kube.errors import Outage, Refused, StatusReport, TooLarge
 from sexton.kube.resources import PODS, Resource
@@ -24,6 +24,15 @@ def pod(*containers: Object, init: list[Object] | None = None, **status: Any) ->
 
 def exited(code: int, *, name: str = "main", which: str = "state", **more: str) -> Object:
     return {"name": name, which: {"terminated": {"exitCode": code, **more}}}
+
+
+EARLIER, LATER = "2026-03-02T10:04:00Z", "2026-03-02T10:04:01Z"
+
+
+def with_sidecar(*containers: Object, sidecar: Object, **status: Any) -> Object:
+    """Return a pod with a sidecar, of which its spec tells."""
+    spec = {"initContainers": [{"name": sidecar["name"], "restartPolicy": "Always"}]}
+    return {"spec": spec, **pod(*containers, init=[sidecar], **status)}
 
 
 OF_THE_JOB: Object = {
@@ -54,6 +63,50 @@ PODS_: dict[str, tuple[Object, PodFailure | None]] = {
     ),
     "the second container": (
         pod(exited(0, name="a"), exited(2, name="b")),
+        PodFailure(exit_code=2, message="container b exited with 2"),
+    ),
+    "a main container goes before one that prepares": (
+        pod(
+            exited(2, finishedAt=LATER), init=[exited(1, name="fetch", which="lastState", finishedAt=EARLIER)]
+        ),
+        PodFailure(exit_code=2, message="container main exited with 2"),
+    ),
+    "a sidecar that was ended with the pod": (
+        with_sidecar(exited(2), sidecar=exited(143, name="proxy")),
+        PodFailure(exit_code=2, message="container main exited with 2"),
+    ),
+    "a sidecar that was ended with a pod that was evicted": (
+        with_sidecar(
+            exited(0), sidecar=exited(143, name="proxy"), phase="Failed", reason="Evicted", message="no room"
+        ),
+        PodFailure(exit_code=None, message="Evicted: no room"),
+    ),
+    "a sidecar that was ended is no reason beside one that waits": (
+        with_sidecar(
+            {"name": "main", "state": WAITING, "lastState": {"terminated": {"exitCode": 0}}},
+            sidecar=exited(1, name="proxy"),
+        ),
+        PodFailure(
+            exit_code=None,
+            message='container main waits: ImagePullBackOff: Back-off pulling image "no.such/image"',
+        ),
+    ),
+    "a sidecar that keeps the others from starting": (
+        with_sidecar(
+            {"name": "main", "state": {"waiting": {"reason": "PodInitializing"}}},
+            sidecar={"name": "proxy", "state": BACK_OFF, "lastState": {"terminated": {"exitCode": 5}}},
+        ),
+        PodFailure(exit_code=5, message="container proxy exited with 5"),
+    ),
+    "the one that failed first, whatever the order": (
+        pod(exited(143, name="a", finishedAt=LATER), exited(2, name="b", finishedAt=EARLIER)),
+        PodFailure(exit_code=2, message="container b exited with 2"),
+    ),
+    "the one that failed first though it was restarted": (
+        pod(
+            exited(137, name="a", finishedAt=LATER),
+            {"name": "b", "state": BACK_OFF, "lastState": exited(2, finishedAt=EARLIER)["state"]},
+        ),
         PodFailure(exit_code=2, message="container b exited with 2"),
     ),
     "it can't get its image": (
@@ -137,12 +190,19 @@ async def test_the_youngest_pod_that_failed_speaks_for_the_job() -> None:
 class LargePods(ApiServer):
     """An API server whose pods are so large that no more than two of them can be read at a time."""
 
+    endless = False
+    """Whether it always has more of them."""
+
     async def sized_page(
         self, resource: Resource, *, namespace: str | None, query: Mapping[str, str]
     ) -> tuple[Object, int]:
         if int(query["limit"]) > 2:
             raise TooLarge("a page of large pods")
-        return await super().sized_page(resource, namespace=namespace, query=query)
+        if not self.endless:
+            return await super().sized_page(resource, namespace=namespace, query=query)
+        self.requests.append(("list", resource.plural, ""))
+        items = [{**pod(exited(1)), "metadata": {"name": "a", **OF_THE_JOB}}]
+        return {"items": items, "metadata": {"continue": str(len(self.requests))}}, 1_000_000
 
 
 async def test_large_pods_are_read_a_few_at_a_time() -> None:
@@ -158,28 +218,52 @@ async def test_large_pods_are_read_a_few_at_a_time() -> None:
     assert end.exit_code == 5
 
 
-class EndlessPods(ApiServer):
-    """An API server that has always more pods."""
+@pytest.mark.parametrize("phase", ["Failed", "Running"])
+async def test_a_failed_pod_is_found_among_hundreds(phase: str) -> None:
+    """The list is in the order of names, and those that succeeded come first."""
+    server = ApiServer(StillClock())
+    for number in range(300):
+        server.put(
+            PODS, {**pod(exited(0), phase="Succeeded"), "metadata": {"name": f"a-{number}", **OF_THE_JOB}}
+        )
+    for number in range(30):
+        server.put(PODS, {**pod(exited(1), phase=phase), "metadata": {"name": f"b-{number}", **OF_THE_JOB}})
+    youngest = {"name": "z", "creationTimestamp": "2026-03-02T10:01:00Z", **OF_THE_JOB}
+    server.put(PODS, {**pod(exited(4), phase=phase), "metadata": youngest})
+    end = await explained(server, "reports", job("10:00"), END, container_output=True)
+    assert end.exit_code == 4
 
-    def __init__(self) -> None:
-        super().__init__(StillClock())
-        self.shown = 0
+
+class Paging(ApiServer):
+    """A server that shows no more of a list at a time than it is asked for."""
 
     async def sized_page(
         self, resource: Resource, *, namespace: str | None, query: Mapping[str, str]
     ) -> tuple[Object, int]:
-        items = [{**pod(exited(1)), "metadata": {"name": "a", **OF_THE_JOB}}] * int(query["limit"])
-        for each in items:
-            each["metadata"]["creationTimestamp"] = "2026-03-02T10:00:00Z"
-        self.shown += len(items)
-        return {"items": items, "metadata": {"continue": str(self.shown)}}, 1000 * len(items)
+        whole, _ = await super().sized_page(resource, namespace=namespace, query=query)
+        begin = int(query.get("continue", "0"))
+        end = begin + int(query["limit"])
+        more = {"continue": str(end)} if end < len(whole["items"]) else {}
+        page = {"items": whole["items"][begin:end], "metadata": whole["metadata"] | more}
+        return page, 2000 * len(page["items"])
 
 
-async def test_of_any_number_of_pods_with_the_label_of_a_job_a_few_are_read() -> None:
-    server = EndlessPods()
+async def test_so_many_pods_are_looked_through_and_no_more() -> None:
+    server = Paging(StillClock())
+    for number in range(5 * MOST_PODS):
+        metadata = {"name": f"a-{number}", **OF_THE_JOB}
+        server.put(PODS, {**pod(exited(1), phase="Failed"), "metadata": metadata})
     end = await explained(server, "reports", job("10:00"), END, container_output=True)
     assert end.exit_code == 1
-    assert server.shown < 100
+    assert len(server.requests) < 10
+
+
+async def test_of_large_pods_with_the_label_of_a_job_a_few_pages_are_read() -> None:
+    server = LargePods(StillClock())
+    server.endless = True
+    end = await explained(server, "reports", job("10:00"), END, container_output=True)
+    assert end.exit_code == 1
+    assert len(server.requests) == MOST_PAGES
 
 
 @pytest.mark.parametrize(
