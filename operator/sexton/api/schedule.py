@@ -106,8 +106,8 @@ class SchedulePolicy(Model):
 
     schedule: Annotated[str, Field(min_length=1, max_length=EXPRESSION_LIMIT)]
     """When to run: five fields, minute hour day-of-month month day-of-week, such as "30 2 * * MON-FRI"; or
-    @yearly, @monthly, @weekly, @daily, @hourly, @every_minute. The day fields also know L, LW, 15W, 5L and
-    MON#2, and every field knows H, a value fixed by this object's namespace and name that spreads objects
+    @yearly, @monthly, @weekly, @daily, @hourly, @every_minute. The day fields also know L, L-2, LW, 15W,
+    5L and MON#2, and every field knows H, a value fixed by this object's namespace and name that spreads objects
     over time. Read on the wall clock of timeZone. Editing it never fires for the past."""
     time_zone: Annotated[str, Field(min_length=1, max_length=TIME_ZONE_LIMIT)] = "UTC"
     """Time zone in which the schedule is read: an IANA id such as Europe/Berlin. UTC (default) when absent;

@@ -11,7 +11,9 @@ from sexton.timing import DayMatching, Recurrence
 DESCRIPTION_LIMIT = 1024
 """The API server takes no longer one; an expression that lists all values of its fields would make it."""
 
-_SPECIAL = re.compile(r"L|LW|[0-9]+W|\?|.+#[1-5]|([0-7]|SUN|MON|TUE|WED|THU|FRI|SAT)L", re.IGNORECASE)
+_SPECIAL = re.compile(
+    r"L|L-[0-9]+|LW|[0-9]+W|\?|.+#[1-5]|([0-7]|SUN|MON|TUE|WED|THU|FRI|SAT)L", re.IGNORECASE
+)
 """An item of a day field that stands for other days in other months."""
 
 _BOTH_DAYS = ", or on "
@@ -36,6 +38,7 @@ def _describe(fields: tuple[str, ...], zone: str, day_matching: DayMatching) -> 
         words = text  # words are a service; the expression itself is always true
     if day_matching is DayMatching.ALL:
         words = words.replace(_BOTH_DAYS, ", and on ")
+    words = words.replace(" 1 days before ", " 1 day before ")
     where = f" ({zone})"
     return cut(words, limit=DESCRIPTION_LIMIT - len(where)) + where
 
@@ -56,7 +59,7 @@ def _spelled_out(timetable: Recurrence) -> tuple[str, ...]:
         expression.weekdays.values,
     )
     return tuple(
-        _listed(mask) if _is_to_be_listed(text) else text
+        _listed(mask) if _is_to_be_listed(text) else text.replace("?", "*")
         for text, mask in zip(expression.fields, masks, strict=True)
     )
 

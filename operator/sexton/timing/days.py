@@ -143,11 +143,12 @@ def _day_of_month_masks(field: Field) -> tuple[int, ...]:
     """Give, for each kind of month, the days that the day-of-month field admits."""
     if not field.specials:
         return tuple(field.values & whole for whole in _WHOLE)
-    last = workday = False
+    back: list[int] = []  # days before the last
+    workday = False
     nearest = 0
     for kind, day, _ in field.specials:
         if kind == "L":
-            last = True
+            back.append(day)
         elif kind == "LW":
             workday = True
         else:
@@ -157,9 +158,8 @@ def _day_of_month_masks(field: Field) -> tuple[int, ...]:
         end = 1 << length
         # The last weekday of a month is the weekday nearest to its last day.
         wanted = nearest | (end if workday else 0)
-        masks.append(
-            field.values & whole | (end if last else 0) | _workdays(wanted & whole, first=first, end=end)
-        )
+        counted = sum(end >> day for day in back) & whole  # bit 0 is no day
+        masks.append(field.values & whole | counted | _workdays(wanted & whole, first=first, end=end))
     return tuple(masks)
 
 

@@ -29,7 +29,7 @@ MACROS = {
 
 _ORDER = " ".join(grammar.name for grammar in FIELDS)
 _ZONE_PREFIX = re.compile(r"(?:CRON_)?TZ=(\S*)", re.IGNORECASE)
-_INTERVAL_HOUR = re.compile(r"\*|[*H]/[0-9]+")
+_INTERVAL_HOUR = re.compile(r"[*?]|[*?H]/[0-9]+")
 _UNREADABLE = re.compile(r"[^\t\n\r\x20-\x7e]")
 
 
@@ -69,7 +69,7 @@ class Expression:
         never: list[str] = []
         for grammar, field_text in zip(FIELDS, texts, strict=True):
             try:
-                parsed.append(grammar.parse(field_text.upper(), hash_key=hash_key))
+                parsed.append(grammar.parse(field_text, hash_key=hash_key))
             except OutOfRange as beyond:
                 never.append(str(beyond))
             except FieldFault as fault:
@@ -122,7 +122,9 @@ def _macro(written: str) -> str:
     name = written.lower()
     if name in MACROS:
         return MACROS[name]
-    if name.startswith("@reboot"):
+    if name == "@every_second":
+        reason = '"@every_second" is more often than a Schedule runs; each minute is "* * * * *"'
+    elif name.startswith("@reboot"):
         reason = '"@reboot" is no time; a Schedule runs at times only'
     elif name.startswith("@every"):
         reason = f'{quoted(written)} has no fixed start; every 5 minutes, say, is written "*/5 * * * *"'

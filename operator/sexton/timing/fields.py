@@ -19,6 +19,7 @@ from sexton.timing.errors import clipped, quoted
 
 _NUMBER: Final = re.compile(r"[0-9]+")
 _HASHED: Final = re.compile(r"H(?:\(([^()]+)\))?")
+_BACK: Final = re.compile(r"L-([1-9]|[12][0-9]|30)")
 _NEAREST: Final = re.compile(r"([0-9]+)W")
 _NTH: Final = re.compile(r"([^#]*)#(.*)")
 _LAST_OF: Final = re.compile(r"([0-9]+|[A-Z]{3})L")
@@ -27,7 +28,6 @@ _ADVICE: Final = tuple(
     (re.compile(pattern), advice)
     for pattern, advice in (
         (r"", 'has nothing before the "/"; every N is written "*/N"'),
-        (r"\?", 'is for day-of-month and day-of-week; write "*"'),
         (r"[*?]+", 'has more than one star; write "*"'),
         (
             r"R(?:\(.*)?",
@@ -35,8 +35,8 @@ _ADVICE: Final = tuple(
         ),
         (r"H.*", 'is no form of H; there are "H", "H/N", "H(A-B)" and "H(A-B)/N"'),
         (r"@.*", "is a macro, which stands alone"),
-        (r"L-.*", 'counts back from the last day, which is not supported; the last day is "L"'),
         (r".*#.*|(?:[0-9]+|[A-Z]{3})L", "is for day-of-week"),
+        (r"L-.*", "is for day-of-month"),
         (r"L", 'is for day-of-month; in day-of-week, the last Friday of the month is "FRIL"'),
         (r"LW|[0-9]+W", "is for day-of-month"),
         (
@@ -53,6 +53,8 @@ class FieldFault(Exception):
 
     def __init__(self, item: str, problem: str) -> None:
         super().__init__(f"{quoted(item)} {problem}")
+        self.item = item
+        self.problem = problem
 
 
 class OutOfRange(Exception):
@@ -62,8 +64,8 @@ class OutOfRange(Exception):
 class Special(NamedTuple):
     """A day that depends on the month.
 
-    kind: `L` the last day, `LW` the last Monday-Friday, `W` the Monday-Friday nearest to `day`, `#` the `nth`
-    weekday `day`, `dL` the last weekday `day`. Weekdays count from Sunday = 0.
+    kind: `L` as many days before the last as `day` says, `LW` the last Monday-Friday, `W` the Monday-Friday nearest
+    to `day`, `#` the `nth` weekday `day`, `dL` the last weekday `day`. Weekdays count from Sunday = 0.
     """
 
     kind: Literal["L", "LW", "W", "#", "dL"]
@@ -97,14 +99,22 @@ class Grammar:
     end: int
     hashed_end: int
     names: Mapping[str, int] = field(default_factory=dict)
-    is_day: bool = False
 
     def parse(self, text: str, *, hash_key: str | None) -> Field:
         """Parse one field.
 
-        text: upper case, without blanks. hash_key: what `H` is drawn from, None where there is nothing.
+        text: without blanks. hash_key: what `H` is drawn from, None where there is nothing.
         Raises FieldFault, or OutOfRange when the text is a single number beyond the range.
         """
+        upper = text.upper()
+        try:
+            return self._parse(upper, hash_key=hash_key)
+        except FieldFault as fault:
+            # What is quoted is what was written, and not our capitals.
+            begin = upper.find(fault.item)
+            raise FieldFault(text[begin : begin + len(fault.item)], fault.problem) from None
+
+    def _parse(self, text: str, *, hash_key: str | None) -> Field:
         if _NUMBER.fullmatch(text) and not self.low <= int(text) <= self.high:
             beyond = f"{self.name} {clipped(text)} is outside {self.low}-{self.high}"
             raise OutOfRange(beyond)
@@ -131,7 +141,7 @@ class Grammar:
     def _values(self, item: str, base: str, *, every: int | None, hash_key: str | None) -> range:
         """Give the values of an item: `base` is its part before the slash, `every` the step after it."""
         step = every or 1
-        if base == "*" or (base == "?" and self.is_day):
+        if base in {"*", "?"}:
             return range(self.low, self.end + 1, step)
         if hashed := _HASHED.fullmatch(base):
             low, high = self._range(hashed[1], step=None) if hashed[1] else (self.low, self.hashed_end)
@@ -180,7 +190,7 @@ class Grammar:
             return f'write "{",".join(str(value) for value in meant)}" to go past the end'
         past = f"{low_text}-{self.end}," if low < self.end else f"{low_text}," if low == self.end else ""
         rest = f"{self.low}-{high_text}" if high > self.low else f"{self.low}"
-        return f'write "{high_text}-{low_text}", or "{past}{rest}" to go past the end'
+        return f'write "{past}{rest}" to go past the end, or "{high_text}-{low_text}"'
 
     def _number(self, text: str) -> int:
         if text in self.names:
@@ -205,20 +215,29 @@ class Grammar:
     def _special(self, item: str) -> Special | None:
         """Read what only this day field has; None if the item is nothing of the kind."""
         if self.name == "day-of-month":
-            if item in {"L", "LW"}:
-                return Special("L" if item == "L" else "LW")
-            if nearest := _NEAREST.fullmatch(item):
-                return Special("W", self._number(nearest[1]))
-        elif self.name == "day-of-week":
-            if nth := _NTH.fullmatch(item):
-                if not nth[1]:
-                    raise FieldFault(item, 'needs a weekday before its "#"')
-                if nth[2] not in {"1", "2", "3", "4", "5"}:
-                    raise FieldFault(item, 'needs a number 1-5 after its "#"')
-                return Special("#", self._number(nth[1]) % 7, int(nth[2]))
-            if last := _LAST_OF.fullmatch(item):
-                return Special("dL", self._number(last[1]) % 7)
-        return None
+            return self._special_day(item)
+        return self._special_weekday(item) if self.name == "day-of-week" else None
+
+    def _special_day(self, item: str) -> Special | None:
+        if item in {"L", "LW"}:
+            return Special("L" if item == "L" else "LW")
+        if back := _BACK.fullmatch(item):
+            return Special("L", int(back[1]))
+        if item.startswith("L-") and "/" not in item:
+            raise FieldFault(item, 'counts back from the last day: write "L-1" to "L-30", or "L"')
+        nearest = _NEAREST.fullmatch(item)
+        return Special("W", self._number(nearest[1])) if nearest else None
+
+    def _special_weekday(self, item: str) -> Special | None:
+        if nth := _NTH.fullmatch(item):
+            if not nth[1]:
+                raise FieldFault(item, 'needs a weekday before its "#"')
+            if nth[2] not in {"1", "2", "3", "4", "5"}:
+                instead = f'; the last one of a month is "{nth[1]}L"' if nth[2] == "L" else ""
+                raise FieldFault(item, f'needs a number 1-5 after its "#"{instead}')
+            return Special("#", self._number(nth[1]) % 7, int(nth[2]))
+        last = _LAST_OF.fullmatch(item)
+        return Special("dL", self._number(last[1]) % 7) if last else None
 
 
 def _numbered(first: int, names: str) -> dict[str, int]:
@@ -227,7 +246,7 @@ def _numbered(first: int, names: str) -> dict[str, int]:
 
 MINUTE: Final = Grammar(name="minute", low=0, high=59, end=59, hashed_end=59)
 HOUR: Final = Grammar(name="hour", low=0, high=23, end=23, hashed_end=23)
-DAY_OF_MONTH: Final = Grammar(name="day-of-month", low=1, high=31, end=31, hashed_end=28, is_day=True)
+DAY_OF_MONTH: Final = Grammar(name="day-of-month", low=1, high=31, end=31, hashed_end=28)
 MONTH: Final = Grammar(
     name="month",
     low=1,
@@ -243,7 +262,6 @@ DAY_OF_WEEK: Final = Grammar(
     end=6,
     hashed_end=6,
     names=_numbered(0, "SUN MON TUE WED THU FRI SAT"),
-    is_day=True,
 )
 
 FIELDS: Final = (MINUTE, HOUR, DAY_OF_MONTH, MONTH, DAY_OF_WEEK)

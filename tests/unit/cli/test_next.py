@@ -170,7 +170,7 @@ def test_options_reach_the_rule() -> None:
             [
                 (
                     'expression: Invalid cron expression: minute: "5-1" runs backwards; '
-                    'write "1-5", or "5-59,0-1" to go past the end'
+                    'write "5-59,0-1" to go past the end, or "1-5"'
                 )
             ],
         ),

@@ -116,6 +116,13 @@ def last_day(when: date) -> bool:
     return (when + timedelta(days=1)).month != when.month
 
 
+def before_last_day(number: int) -> DayTest:
+    """`L-n`."""
+    return lambda when: (
+        last_day(when + timedelta(days=number)) and (when + timedelta(days=number)).month == when.month
+    )
+
+
 def last_workday(when: date) -> bool:
     """`LW`."""
     return when == max(_workdays(when))

@@ -98,6 +98,7 @@ def _days() -> st.SearchStrategy[list[Item]]:
     special = (
         st.just(Item("L", test=oracle.last_day))
         | st.just(Item("LW", test=oracle.last_workday))
+        | st.integers(1, 30).map(lambda n: Item(f"L-{n}", test=oracle.before_last_day(n)))
         | st.integers(1, 31).map(lambda n: Item(f"{n}W", test=oracle.nearest_workday(n)))
     )
     plain = _number(1, 31, ()) | _range(1, 31) | _open_step(1, 31) | _every(1, 31)
