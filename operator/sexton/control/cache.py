@@ -265,9 +265,16 @@ class Cache:
         else:
             self.set_aside.readable(JOBS, obj["metadata"])
         if known is not None and known.uid == job.uid:
-            # What was seen first is nearest to when it happened; an end is final, and ours may have been explained.
-            end = known.end or job.end
-            job = replace(job, run=known.run, created_at=known.created_at, end=end, explained=known.explained)
+            # What was seen first is nearest to when it happened. An end is final, and ours may have been explained. A
+            # deletion is final too, and a watch may show what was written before ours.
+            job = replace(
+                job,
+                run=known.run,
+                created_at=known.created_at,
+                end=known.end or job.end,
+                explained=known.explained,
+                deleting=known.deleting or job.deleting,
+            )
         self._departed.get(key, set()).discard(job.name)
         changed = known is None or (known.end, known.deleting) != (job.end, job.deleting)
         self._jobs.setdefault(key, {})[job.name] = job

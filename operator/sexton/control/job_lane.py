@@ -133,14 +133,9 @@ class JobLane:
     async def delete(self, entry: Entry, step: DeleteJob) -> None:
         """Delete a Job; of one that lives the record is looked for once more."""
         key, namespace, name = entry.schedule.key, entry.schedule.namespace, step.job.name
-        if step.orphan:
-            run = await self._look.find_record(entry, step.job)
-            if run is not None and (not run.phase.ended or run.window is not None):
-                return
-            log.info(
-                "deleting a job whose record is gone",
-                extra={"namespace": namespace, "schedule": entry.schedule.name, "run": name},
-            )
+        run = await self._look.find_record(entry, step.job) if step.orphan else None
+        if run is not None and (not run.phase.ended or run.window is not None):
+            return
         # A Job that lives is gone when its pods are: only then may another start in its place.
         propagation = "Foreground" if step.orphan else "Background"
         try:
@@ -150,4 +145,10 @@ class JobLane:
             return
         self._cache.job_deleted(key, name)
         if step.orphan:
+            log.info(
+                "a job is deleted that lives: its run %s",
+                "is gone" if run is None else f"has ended as {run.phase}",
+                extra={"namespace": namespace, "schedule": entry.schedule.name, "run": name},
+            )
+        if step.orphan and run is None:  # else its record says why: it was replaced, and that has been told
             self._events.tell(entry.schedule, cancelled(step.job))
