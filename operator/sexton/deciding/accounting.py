@@ -206,7 +206,7 @@ def account(view: View, ends: list[Ended], *, now: datetime) -> ScheduleStatus:
             "last_schedule_time": _latest(status.last_schedule_time, *(run.last_instant for run in begun)),
             "counters": _counters(view, news, now=now),
             "uncounted": news.notes,
-            "recent_runs": _recent_runs(view, new_ends),
+            "recent_runs": _recent_runs(view, news),
             "last_successful_time": _latest(
                 status.last_successful_time, *(each.end.at for each in new_ends if each.end.succeeded)
             ),
@@ -321,10 +321,16 @@ def _consecutive_failures(before: int, new_ends: list[Ended]) -> int:
 
 def dead_letters(view: View, ends: list[Ended]) -> list[RunView]:
     """Return the dead letters, oldest first: those that are just becoming one, and not those just cleared."""
-    cleared = {line_of_redrive(view, each.run) for each in ends if each.end.succeeded}
-    return [dead for dead in kept_dead_letters(view) if view.line_of(dead.name) not in cleared] + [
+    cleared = _cleared(view, ends)
+    return [dead for dead in kept_dead_letters(view) if dead.name not in cleared] + [
         replace(each.run, message=each.end.message) for each in ends if each.phase is Phase.DEAD_LETTERED
     ]
+
+
+def _cleared(view: View, ends: list[Ended]) -> frozenset[str]:
+    """Return the names of the dead letters that are no more, since a redrive of them has succeeded."""
+    lines = {line_of_redrive(view, each.run) for each in ends if each.end.succeeded}
+    return frozenset(dead.name for dead in kept_dead_letters(view) if view.line_of(dead.name) in lines)
 
 
 def _in_flight(view: View, *, now: datetime) -> Mapping[str, object]:
@@ -353,10 +359,15 @@ def _active(view: View, run: RunView) -> ActiveRun:
     )
 
 
-def _recent_runs(view: View, new_ends: list[Ended]) -> tuple[RecentRun, ...]:
+def _recent_runs(view: View, news: _News) -> tuple[RecentRun, ...]:
     """Return the last runs that ended, newest first by creation, those that are just ending included."""
     entries = {run.name: run for run in view.status.recent_runs}
-    entries |= {each.run.name: _recent_end(each) for each in new_ends}
+    # What waited for a retry that has come by now, or for somebody who has seen to it, is a failed attempt like others.
+    # Its record is about to say the same.
+    settled = {each.run.name for each in news.follows} | _cleared(view, news.ends)
+    for name in settled & entries.keys():
+        entries[name] = entries[name].model_copy(update={"outcome": Phase.FAILED})
+    entries |= {each.run.name: _recent_end(each) for each in news.ends}
     skips = (run for run in view.runs.values() if run.did_not_run)
     entries |= {run.name: _recent_skip(run) for run in skips if run.window or run.name not in entries}
     newest_first = sorted(

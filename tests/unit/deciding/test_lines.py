@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sexton.api.run import Phase
+from sexton.api.run import Phase, Trigger
+from sexton.api.schedule_status import RecentRun
 from sexton.deciding import RunView, decide
 from sexton.deciding.lines import joined
 from sexton.deciding.redriving import REDRIVE_IN_FLIGHT
-from sexton.deciding.steps import ClearDeadLetter, EndRun, MarkRedriven
-from unit.deciding.views import at, job, run, schedule, steps
+from sexton.deciding.steps import ClearDeadLetter, EndRun, MarkRedriven, StoreStatus
+from unit.deciding.views import at, job, run, schedule, step, steps
 
 
 def record(name: str, phase: Phase, *, of: str | None, by: str | None = None) -> RunView:
@@ -65,3 +66,24 @@ def test_thousands_that_somebody_has_forged_in_a_row_are_decided_about() -> None
     view = schedule(handled="10:05", runs=[*dead, *succeeded], jobs=jobs, stored=notes)
     cleared = steps(decide(view, now=at("10:08")), ClearDeadLetter)
     assert len(cleared) == len({each.run.name for each in cleared}) == size, "each is cleared once"
+
+
+def test_recent_runs_tell_of_a_dead_letter_that_a_redrive_has_cleared_as_its_record_does() -> None:
+    redrive = record("redrive", Phase.RUNNING, of="first")
+    over = replace(job("10:05", ended="10:06", name=redrive.job_name), run=redrive.name)
+    listed = tuple(
+        RecentRun(name=name, trigger=Trigger.SCHEDULE, attempt=1, outcome=Phase.DEAD_LETTERED)
+        for name in ("old", "first", "other")
+    )
+    view = schedule(
+        handled="10:05", runs=[OLD, FIRST, OTHER, redrive], jobs=[over], stored={"recent_runs": listed}
+    )
+    stored = step(decide(view, now=at("10:06:30")), StoreStatus).status
+    told = {each.name: each.outcome for each in stored.recent_runs}
+    assert told == {
+        "redrive": Phase.SUCCEEDED,
+        "old": Phase.FAILED,
+        "first": Phase.FAILED,
+        "other": Phase.DEAD_LETTERED,
+    }
+    assert stored.dead_letters == 1

@@ -727,6 +727,10 @@ class World:
             if timing is not None and not timing.suspend:
                 expected |= set(fires(timing.schedule, segment.begins, until))
         expected = {instant for instant in expected if instant > self.wiped_at}
+        for recent in self.status.recent_runs:
+            run = self.runs.get(recent.name)
+            same = run is None or self.meddled or recent.outcome is run.phase
+            assert same, f"what recentRuns tells of {recent.name} is what its record says"
         claimed = {instant for instant, claims in self.claims.items() if claims and instant > self.wiped_at}
         if self.catches_up_on_all and (self._in_flight() or self._queue()):
             # Past maxQueued, or while another is in flight, the rest waits behind the cursor.
