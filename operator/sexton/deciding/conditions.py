@@ -95,6 +95,8 @@ def condition(status: ScheduleStatus, type_: str) -> Condition | None:
 
 
 def _ready(view: View) -> tuple[bool, str, str]:
+    if view.deleting:
+        return False, "Deleting", "it is being deleted: nothing starts, and what runs is followed to its end"
     if view.faults:
         return False, "InvalidSchedule", "; ".join(map(str, view.faults))
     if view.record_refused is not None:

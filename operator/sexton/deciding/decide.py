@@ -28,6 +28,7 @@ from sexton.deciding.pending import next_deadline, waiting
 from sexton.deciding.progress import floor, overruled, passed, unrecorded
 from sexton.deciding.redriving import dead_by_line, line_of_redrive
 from sexton.deciding.replacing import replaced
+from sexton.deciding.requesting import refusal, requests
 from sexton.deciding.retrying import due_retries, next_retry
 from sexton.deciding.steps import (
     ClearDeadLetter,
@@ -64,7 +65,7 @@ def decide(view: View, *, now: datetime) -> Plan:
     that matters most: a start, if one is due.
     """
     if view.deleting:
-        return Plan(steps=(), wake_at=None)
+        return _wind_down(view, now=now)
     changed, ends = change(view, now=now), ended(view, now=now)
     steps: list[Step] = []
     admission = admit(view, ends, now=now) if changed is None else Admission()
@@ -87,6 +88,22 @@ def decide(view: View, *, now: datetime) -> Plan:
             )
         )
     return Plan(steps=tuple(steps), wake_at=_wake_at(view, now=now), late=admission.late)
+
+
+def _wind_down(view: View, *, now: datetime) -> Plan:
+    """Return what is left to do for a Schedule that is being deleted, and that a finalizer of somebody's holds.
+
+    Nothing starts any more. What runs is followed to its end, and whoever asks for a run is told.
+    """
+    ends = ended(view, now=now)
+    steps: list[Step] = [end for each in requests(view) if (end := refusal(view, each, now=now)) is not None]
+    # The garbage collector may be deleting Jobs and records already: what it takes is not to be put back.
+    steps += (step for step in _records(view, now=now) if not step.job.deleting)
+    steps += _ends(view, ends)
+    desired = _status(view, ends, None, Backlog(), now=now)
+    if _differs(view.status, desired, followed=False):
+        steps.append(StoreStatus(status=desired, announcements=(), urgent=False))
+    return Plan(steps=tuple(steps), wake_at=None)
 
 
 def starts(view: View, *, now: datetime) -> tuple[StartJob, ...]:
@@ -197,7 +214,7 @@ def _description(view: View) -> str | None:
 
 def _next_times(view: View, *, now: datetime) -> tuple[datetime, ...]:
     """Return the coming instants: those after the handled ones and after now."""
-    if view.timetable is None:
+    if view.timetable is None or view.deleting:
         return ()
     times: list[datetime] = []
     instant = view.timetable.after(max(now, floor(view)))

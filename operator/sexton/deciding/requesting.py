@@ -21,6 +21,7 @@ from sexton.deciding.steps import EndRun, MarkRedriven, StartJob, Step
 from sexton.deciding.view import INVALID_REQUEST, JobEnd, Origin, RunView, View
 from sexton.deciding.windows import record_waiting
 
+SCHEDULE_DELETED = "ScheduleDeleted"
 INVALID_SCHEDULE = "InvalidSchedule"
 RUN_IN_FLIGHT = "RunInFlight"
 QUEUE_FULL = "QueueFull"
@@ -50,6 +51,8 @@ def refusal(view: View, request: RunView, *, now: datetime) -> EndRun | None:
     fault = _fault(request)
     if fault is not None:
         return _refused(request, INVALID_REQUEST, fault, now=now)
+    if view.deleting:
+        return _refused(request, SCHEDULE_DELETED, "the Schedule is being deleted: nothing starts", now=now)
     if request.name in view.surplus:
         return _refused(request, TOO_MANY_REQUESTS, _too_many(view), key=view.name, now=now)
     if view.spec is None:

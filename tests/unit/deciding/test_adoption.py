@@ -174,15 +174,6 @@ def test_a_cleared_status_does_not_run_again_what_its_jobs_prove() -> None:
     assert step(plan, RecordJob).job == done
 
 
-def test_a_deleted_schedule_does_nothing_more() -> None:
-    """Rule: a Schedule with a deletionTimestamp has nothing due."""
-    view = replace(
-        schedule(handled="10:00", jobs=[job("10:00", ended="10:01")], runs=[run("10:00")]), deleting=True
-    )
-    plan = decide(view, now=at("10:20"))
-    assert (plan.steps, plan.wake_at) == ((), None)
-
-
 def test_a_window_that_somebody_counts_on_is_never_ended() -> None:
     missed = window("09:50", "10:00", count=3, phase=Phase.MISSED)
     plan = decide(schedule(handled="10:00", runs=[missed]), now=at("10:04"))
