@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from sexton.api.condition import Condition, ConditionStatus
+from sexton.api.schedule import ConcurrencyPolicy
 from sexton.api.schedule_status import ScheduleStatus
 from sexton.api.times import short_duration
 from sexton.deciding.accounting import Ended, dead_letters
@@ -83,10 +84,12 @@ def _catching_up_message(view: View, missed: int) -> str:
         return before.message
     settings = view.settings
     ticks = -(-missed * (view.rivals + 1) // settings.max_catch_up_per_tick)
-    return (
-        f"{beginning}oldest first; that takes about {short_duration(ticks * settings.tick)}, since of all Schedules"
-        f" together {settings.max_catch_up_per_tick} may start late every {short_duration(settings.tick)}"
-    )
+    takes, cap = short_duration(ticks * settings.tick), settings.max_catch_up_per_tick
+    why = f"of all Schedules together {cap} may start late every {short_duration(settings.tick)}"
+    if view.spec is None or view.spec.concurrency_policy is ConcurrencyPolicy.ALLOW:
+        return f"{beginning}oldest first; that takes about {takes}, since {why}"
+    # How long its runs take nobody knows.
+    return f"{beginning}oldest first, each when the run before it has ended; that takes {takes} at least, since {why}"
 
 
 def condition(status: ScheduleStatus, type_: str) -> Condition | None:

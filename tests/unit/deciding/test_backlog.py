@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from sexton.api.run import Phase, Trigger
+from sexton.api.schedule import ConcurrencyPolicy
 from sexton.api.schedule_status import ScheduleStatus
 from sexton.deciding import View, decide
 from sexton.deciding.conditions import CATCHING_UP, condition
@@ -77,6 +78,18 @@ def test_it_wakes_when_it_is_too_late_for_what_waits_behind_the_cursor(
     view = schedule("0 * * * *", handled="09:00", catch_up=catch_up, starting_deadline_seconds=deadline)
     held = replace(view, may_catch_up=False)
     assert decide(held, now=at("10:10:30")).wake_at == at(expected)
+
+
+@pytest.mark.parametrize("policy", ConcurrencyPolicy)
+def test_how_long_it_takes_is_told_from_the_storm_cap_alone_only_where_no_run_waits_for_another(
+    policy: ConcurrencyPolicy,
+) -> None:
+    view = schedule(EVERY_MINUTE, handled="10:00", catch_up="All", concurrency_policy=policy)
+    said = condition(stored(replace(view, may_catch_up=False), now="10:10:30"), CATCHING_UP)
+    assert said is not None
+    waits = policy is not ConcurrencyPolicy.ALLOW
+    assert ("each when the run before it has ended; that takes 20.0s at least" in said.message) == waits
+    assert ("that takes about 20.0s" in said.message) != waits
 
 
 def test_while_the_clocks_differ_it_stays_as_it_was() -> None:
