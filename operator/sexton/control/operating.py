@@ -12,6 +12,7 @@ from sexton.control import old_requests
 from sexton.control.cache import Cache
 from sexton.control.events import EventPoster
 from sexton.control.executing import Executor
+from sexton.control.left_behind import LeftBehind
 from sexton.control.observing import OPEN_RUNS, OUR_JOBS, JobsObserver, RunsObserver
 from sexton.control.queue import WorkQueue
 from sexton.control.reconciling import Reconciler
@@ -245,6 +246,10 @@ def _parts_of(
     parts[f"old requests of {place}"] = old_requests.sweep(
         client, clock=clock, namespace=namespace, interval_seconds=seconds
     )
+    left_behind = LeftBehind(
+        client, clock=clock, namespace=namespace, container_output=options.container_output
+    )
+    parts[f"left behind in {place}"] = left_behind.run(interval_seconds=seconds)
     return parts
 
 

@@ -19,7 +19,7 @@ from sexton.api.run import Phase, ScheduleRunSpec, ScheduleRunStatus
 from sexton.api.schedule import ATTEMPTS_LIMIT
 from sexton.api.times import LATEST, parse_instant, short_duration
 from sexton.control.jobs import Unreadable, annotations_of, labels_of, note_of, owner_reference
-from sexton.deciding import JobView, Origin, RunView, Window
+from sexton.deciding import JobEnd, JobView, Origin, RunView, Window
 from sexton.deciding.naming import manual_run_name
 from sexton.deciding.steps import (
     ClearDeadLetter,
@@ -246,27 +246,36 @@ def overruling_record(step: RecordJob, *, instead_of: RunView) -> Object:
 
 def ended_record(step: EndRun) -> Object:
     """Return the patch that writes a run's end into its record."""
-    end, began = step.end, step.run.start_time
-    status = ScheduleRunStatus(
-        phase=step.phase,
-        reason=end.reason or None,
-        message=end.message[: api.MESSAGE_LIMIT] or None,
-        exit_code=end.exit_code,
-        completion_time=end.at,
-        duration=short_duration(end.at - (began or end.at)),
-        next_attempt_time=step.next_attempt_time,
-        blocked_by=step.blocked_by,
-        delivery_id=step.run.delivery_id if step.phase is Phase.DEAD_LETTERED else None,
-        conditions=(
-            _ended_conditions(step.phase, reason=end.reason, message=end.message, at=end.at)
-            if step.phase.ended
-            else ()
-        ),
+    status = _ended_status(step.run, step.phase, step.end).model_copy(
+        update={
+            "next_attempt_time": step.next_attempt_time,
+            "blocked_by": step.blocked_by,
+            "delivery_id": step.run.delivery_id if step.phase is Phase.DEAD_LETTERED else None,
+        }
     )
     body = _patch(step.run, status)
     if step.phase is Phase.AWAITING_RETRY and step.unfired != step.run.unfired:
         body["metadata"]["annotations"] = {meta.UNFIRED_ANNOTATION: "true" if step.unfired else None}
     return body
+
+
+def left_behind_record(run: RunView, end: JobEnd) -> Object:
+    """Return the patch that ends a record which has no Schedule any more."""
+    return _patch(run, _ended_status(run, Phase.SUCCEEDED if end.succeeded else Phase.FAILED, end))
+
+
+def _ended_status(run: RunView, phase: Phase, end: JobEnd) -> ScheduleRunStatus:
+    return ScheduleRunStatus(
+        phase=phase,
+        reason=end.reason or None,
+        message=end.message[: api.MESSAGE_LIMIT] or None,
+        exit_code=end.exit_code,
+        completion_time=end.at,
+        duration=short_duration(end.at - (run.start_time or end.at)),
+        conditions=(
+            _ended_conditions(phase, reason=end.reason, message=end.message, at=end.at) if phase.ended else ()
+        ),
+    )
 
 
 def superseded_record(step: SupersedeRun, *, now: datetime) -> Object:

@@ -1,0 +1,119 @@
+"""Runs that a deleted Schedule has left behind, as `kubectl delete --cascade=orphan` does: they are ended.
+
+The garbage collector has taken the Schedule out of their owners, and nobody decides about them any more. They are
+looked for every few minutes, so that none says for ever that it goes on. How it ended is what its Job says; what has
+no Job never starts. Nobody counts them, and nobody prunes them: whoever has left them behind wants to keep them.
+"""
+
+import asyncio
+import logging
+from typing import Any
+
+from sexton.api.run import Phase
+from sexton.control.failures import explained
+from sexton.control.jobs import read_job
+from sexton.control.records import is_on_its_way_out, left_behind_record, read_run
+from sexton.control.schedule_key import owner_of
+from sexton.control.seldom import Seldom
+from sexton.deciding import JobEnd, RunView
+from sexton.kube.client import KubeClient
+from sexton.kube.clock import Clock
+from sexton.kube.errors import Conflict, KubeError, NotFound
+from sexton.kube.resources import JOBS, RUNS
+
+log = logging.getLogger(__name__)
+
+Object = dict[str, Any]
+
+OPEN = (Phase.PENDING, Phase.RUNNING, Phase.AWAITING_RETRY)
+OPEN_RUNS = {"fieldSelector": ",".join(f"status.phase!={phase}" for phase in Phase if phase not in OPEN)}
+
+SCHEDULE_DELETED = "ScheduleDeleted"
+"""The reason of what never starts, since its Schedule is gone."""
+
+LINES_A_SWEEP = 5
+"""How many lines on what can't be ended are written for one namespace in a sweep."""
+
+
+class LeftBehind:
+    """Ends the runs of a namespace, or of all, that have no Schedule any more."""
+
+    def __init__(
+        self, client: KubeClient, *, clock: Clock, namespace: str | None, container_output: bool
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._namespace = namespace
+        self._container_output = container_output
+
+    async def run(self, *, interval_seconds: float) -> None:
+        """Look for them every so many seconds, until cancelled."""
+        while True:
+            try:
+                await self.sweep()
+            except KubeError as error:
+                log.warning(
+                    "runs without a Schedule can't be looked for: %s",
+                    error,
+                    extra={"namespace": self._namespace},
+                )
+            except Exception:
+                # A fault in the code must not end the part, and so the process.
+                log.exception("runs without a Schedule can't be ended", extra={"namespace": self._namespace})
+            await asyncio.sleep(interval_seconds)
+
+    async def sweep(self) -> None:
+        """End those that have ended.
+
+        Raises:
+            KubeError: the list has broken off.
+        """
+        seldom = Seldom(lines=LINES_A_SWEEP)
+        async for page in self._client.list_pages(RUNS, namespace=self._namespace, query=OPEN_RUNS):
+            for obj in page["items"]:
+                if owner_of(obj) is not None or is_on_its_way_out(obj):
+                    continue
+                namespace, name = obj["metadata"]["namespace"], obj["metadata"]["name"]
+                try:
+                    await self._end(obj)
+                except Exception as error:  # noqa: BLE001 - of this one, in which anybody may have written anything
+                    if seldom.left_out(namespace) is not None:
+                        extra = {"namespace": namespace, "run": name}
+                        log.warning("a run without a Schedule can't be ended: %s", error, extra=extra)
+
+    async def _end(self, obj: Object) -> None:
+        namespace, run = obj["metadata"]["namespace"], read_run(obj, clock=self._clock)
+        end = await self._end_of(run, namespace=namespace)
+        if end is None:
+            return
+        try:
+            await self._client.patch(RUNS, namespace, run.name, left_behind_record(run, end))
+        except (Conflict, NotFound):
+            return  # somebody has written it or deleted it meanwhile: the next sweep shows what is left to do
+        log.info(
+            "a run is ended that its Schedule has left behind: %s",
+            end.reason,
+            extra={"namespace": namespace, "run": run.name},
+        )
+
+    async def _end_of(self, run: RunView, *, namespace: str) -> JobEnd | None:
+        """Return how a run has ended, or None while its Job goes on."""
+        if run.phase is Phase.AWAITING_RETRY:
+            return self._failed(
+                SCHEDULE_DELETED, f"its Schedule was deleted: no attempt follows, after: {run.message}"
+            )
+        try:
+            live = await self._client.get(JOBS, namespace, run.job_name)
+        except NotFound:
+            if run.phase is Phase.PENDING:
+                return self._failed(SCHEDULE_DELETED, "its Schedule was deleted: it never starts")
+            return self._failed("JobDeleted", "its Job was deleted before its end was seen")
+        job = read_job(live, clock=self._clock)
+        if run.name != job.run != run.job_name:
+            return self._failed("JobDeleted", f"job {job.name} is another's, and its own is gone")
+        if job.end is None or job.end.succeeded:
+            return job.end
+        return await explained(self._client, namespace, job, job.end, container_output=self._container_output)
+
+    def _failed(self, reason: str, message: str) -> JobEnd:
+        return JobEnd(succeeded=False, at=self._clock.now(), reason=reason, message=message)
