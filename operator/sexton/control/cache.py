@@ -13,7 +13,7 @@ from sexton.api.run import Phase
 from sexton.api.schedule_status import ScheduleStatus
 from sexton.control.asked import Asked
 from sexton.control.entry import Entry
-from sexton.control.jobs import Object, read_job
+from sexton.control.jobs import Object, is_foreign, read_job, unknown_origin
 from sexton.control.legible import rest_of_job, rest_of_run
 from sexton.control.records import cannot_grow, is_on_its_way_out, is_request, read_run, request_identity
 from sexton.control.schedule_key import ScheduleKey, key_of, owner_of
@@ -257,11 +257,14 @@ class Cache:
         if known is not None and int(obj["metadata"]["resourceVersion"]) <= known.resource_version:
             return known
         origin = known.origin if known is not None else None
+        foreign = known.foreign if known is not None else is_foreign(obj)
+        if foreign and origin is None:
+            origin = unknown_origin(obj)
         try:
-            job = read_job(obj, clock=self._clock, origin=origin)
+            job = replace(read_job(obj, clock=self._clock, origin=origin), foreign=foreign)
         except Exception as error:  # noqa: BLE001 - whatever somebody has written there, it stops nothing else
             self.set_aside.put(JOBS, obj, error)
-            job = rest_of_job(obj, clock=self._clock, origin=origin)
+            job = replace(rest_of_job(obj, clock=self._clock, origin=origin), foreign=foreign)
         else:
             self.set_aside.readable(JOBS, obj["metadata"])
         if known is not None and known.uid == job.uid:

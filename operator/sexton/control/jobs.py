@@ -237,6 +237,11 @@ def _annotations(obj: Object) -> dict[str, str]:
     return {**dressed, **(obj["metadata"].get("annotations") or {})}
 
 
+def is_foreign(obj: Object) -> bool:
+    """Tell whether somebody else has made a Job: on each of ours, and on its pod template, are our annotations."""
+    return not any(name.startswith(f"{meta.GROUP}/") for name in _annotations(obj))
+
+
 def unknown_origin(obj: Object) -> Origin:
     """Return what is assumed of a Job of ours that does not say what it is for: it is in flight, and claims nothing."""
     return Origin(

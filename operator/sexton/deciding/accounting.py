@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from sexton.api.model import INT32_MAX, INT64_MAX
-from sexton.api.run import Phase
+from sexton.api.run import Phase, Trigger
 from sexton.api.schedule_status import (
     RECENT_MESSAGE_LIMIT,
     UNCOUNTED_LIMIT,
@@ -36,7 +36,7 @@ from sexton.deciding.retrying import (
     successor_name,
     told,
 )
-from sexton.deciding.view import JobEnd, RunView, View
+from sexton.deciding.view import JobEnd, JobView, RunView, View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -339,10 +339,19 @@ def _in_flight(view: View, *, now: datetime) -> Mapping[str, object]:
         (run for run in view.runs.values() if not run.phase.ended and is_in_flight(view, run, now=now)),
         key=lambda run: (run.created_at, run.name),
     )
-    return {
-        "in_flight": len(running),
-        "active": tuple(_active(view, run) for run in running[: view.settings.active_listed]),
-    }
+    others = sorted(
+        (job for job in view.jobs.values() if job.foreign and job.end is None and view.run_of(job) is None),
+        key=lambda job: (job.created_at, job.name),
+    )
+    active = [*(_active(view, run) for run in running), *map(_active_of_somebody, others)]
+    return {"in_flight": len(active), "active": tuple(active[: view.settings.active_listed])}
+
+
+def _active_of_somebody(job: JobView) -> ActiveRun:
+    """Return what is told of a Job that somebody else has made; there is no record of it."""
+    return ActiveRun(
+        name=job.name, uid=job.uid, job_name=job.name, trigger=Trigger.MANUAL, start_time=job.created_at
+    )
 
 
 def _active(view: View, run: RunView) -> ActiveRun:

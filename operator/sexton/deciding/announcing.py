@@ -1,5 +1,6 @@
 """The events on a Schedule, in words for the person who reads `kubectl describe`."""
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from sexton.api.condition import ConditionStatus
@@ -133,6 +134,17 @@ def span(window: Window) -> str:
     return f"{window.count} runs from {format_instant(window.first)} to {format_instant(window.last)}"
 
 
+def _others(view: View, desired: ScheduleStatus) -> Iterator[Announcement]:
+    """Yield what tells of Jobs that somebody else has made, when they are listed for the first time."""
+    listed = {each.uid for each in view.status.active}
+    foreign = {job.uid for job in view.jobs.values() if job.foreign}
+    for each in desired.active:
+        if each.uid in foreign - listed:
+            why = "it has this Schedule as its owner, and was not made by the operator"
+            words = f"job {each.job_name} counts as a run in flight until it ends, and is left alone: {why}"
+            yield _warning("ForeignJob", words, key=each.name)
+
+
 def changes(view: View, desired: ScheduleStatus, *, now: datetime) -> tuple[Announcement, ...]:
     """Return the events that a change of the status makes: a pause, an edit, a spec that can't be acted on."""
     announcements = []
@@ -152,6 +164,7 @@ def changes(view: View, desired: ScheduleStatus, *, now: datetime) -> tuple[Anno
             floor = desired.floor_time or now
             words = f"the new times apply to what comes after {format_instant(floor)}"
             announcements.append(_normal("Rescheduled", words, key=key))
+    announcements += _others(view, desired)
     ready_before, ready_now = condition(view.status, READY), condition(desired, READY)
     if ready_now is not None and ready_now.status is ConditionStatus.FALSE:
         if ready_before is None or ready_before.message != ready_now.message:

@@ -181,7 +181,7 @@ def _deletions(view: View, *, now: datetime) -> Iterator[DeleteJob | DeleteRecor
     for job in view.jobs.values():
         record = view.run_of(job)
         is_open = record is not None and (not record.phase.ended or record.window is not None)
-        known = is_open or job.name in adoptable
+        known = is_open or job.foreign or job.name in adoptable
         if job.end is None and not job.deleting and not known and passed(view.status, job):
             yield DeleteJob(job=job, orphan=True)
 

@@ -48,7 +48,7 @@ def expiries(view: View, *, now: datetime) -> Iterator[Expiry]:
 
 
 def _newest_first(view: View) -> list[tuple[JobView, JobEnd]]:
-    ended = [(job, job.end) for job in view.jobs.values() if job.end is not None]
+    ended = [(job, job.end) for job in view.jobs.values() if job.end is not None and not job.foreign]
     return sorted(ended, key=lambda pair: (pair[0].created_at, pair[0].name), reverse=True)
 
 

@@ -71,6 +71,8 @@ class JobView:
     """The template's ``ttlSecondsAfterFinished``, which we apply ourselves."""
     explained: bool = False
     """Whether the pods of a failed Job have been asked why."""
+    foreign: bool = False
+    """Whether somebody else has made it and given it the Schedule as owner: it is in flight, and is left alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

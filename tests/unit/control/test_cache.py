@@ -174,6 +174,15 @@ def test_a_job_that_no_longer_says_what_it_is_for_is_in_flight_all_the_same() ->
     assert seen.origin.manual, "it claims no occurrence"
 
 
+@pytest.mark.parametrize("ours", [True, False])
+def test_a_job_is_somebody_elses_if_none_of_our_annotations_has_ever_been_on_it(ours: bool) -> None:
+    bare = job_object(version=3)
+    bare["metadata"]["annotations"] = bare["spec"]["template"]["metadata"]["annotations"] = {}
+    known = Known(*([job_object(version=2)] if ours else []), bare)
+    assert known.view.jobs[NAME_OF_IT].foreign is not ours
+    assert known.view.jobs[NAME_OF_IT].resource_version == 3
+
+
 def test_what_a_job_is_for_is_what_was_read_of_it_first() -> None:
     known = Known(job_object(version=3))
     before = known.view.jobs[NAME_OF_IT].origin

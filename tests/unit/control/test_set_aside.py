@@ -182,11 +182,16 @@ def test_one_that_claims_what_cannot_be_read_claims_nothing() -> None:
     assert about.name == NAME_OF_IT
 
 
+def spoil(job: Object) -> None:
+    """Have a Job of ours not say any more what it is for."""
+    for metadata in (job["metadata"], job["spec"]["template"]["metadata"]):
+        metadata["annotations"] = {"sexton.dev/scheduled-time": NO_TIME}
+
+
 def test_a_job_that_does_not_say_what_it_is_for_is_in_flight_and_claims_nothing() -> None:
     observed = Observed()
     job = job_object(version=3)
-    job["metadata"]["annotations"] = {}
-    job["spec"]["template"]["metadata"]["annotations"] = {}
+    spoil(job)
     observed.jobs.seen(job)
     known = observed.view.jobs[NAME_OF_IT]
     assert (known.end, known.origin.manual) == (None, True)
@@ -220,8 +225,7 @@ def test_a_job_that_ended_at_no_time_has_ended_all_the_same() -> None:
 async def test_what_has_vanished_is_set_aside_no_longer() -> None:
     observed = Observed()
     run, job = tampered(phase="Unheard-of"), job_object(version=3)
-    job["metadata"]["annotations"] = {}
-    job["spec"]["template"]["metadata"]["annotations"] = {}
+    spoil(job)
     observed.runs.seen(run)
     observed.jobs.seen(job)
     assert len(observed.told.aside) == 2
