@@ -427,6 +427,7 @@ def test_what_kubectl_get_shows_of_a_schedule(cluster: ClusterAccess, namespace:
         "NAME",
         "SCHEDULE",
         "TIME ZONE",
+        "READY",
         "SUSPEND",
         "ACTIVE",
         "LAST SCHEDULE",
@@ -440,11 +441,11 @@ def test_what_kubectl_get_shows_of_a_schedule(cluster: ClusterAccess, namespace:
 
     patch(cluster, namespace, "sx/nightly", {"status": full_status().to_wire()}, "--subresource=status")
     head, row = table(cluster.kubectl("get", "sx", "--namespace", namespace, "--output=wide"))
-    assert head[8:] == ["CATCH-UP", "POLICY", "DEAD LETTERS", "AGE"]
-    assert row[:5] == ["nightly", "*/5 * * * *", "Europe/Berlin", "false", "1"]
+    assert head[9:] == ["CATCH-UP", "POLICY", "DEAD LETTERS", "AGE"]
+    assert row[:6] == ["nightly", "*/5 * * * *", "Europe/Berlin", "True", "false", "1"]
     # How long ago, and not a time; the next one is a time, since kubectl shows no age of a future.
-    assert re.fullmatch(r"(\d+[ydhms])+", row[5])
-    assert row[6:11] == ["2099-11-30T09:00:00Z", "Failed", "Last", "Forbid", "2"]
+    assert re.fullmatch(r"(\d+[ydhms])+", row[6])
+    assert row[7:12] == ["2099-11-30T09:00:00Z", "Failed", "Last", "Forbid", "2"]
 
 
 def test_what_kubectl_get_shows_of_a_run(cluster: ClusterAccess, namespace: str) -> None:
@@ -460,17 +461,18 @@ def test_what_kubectl_get_shows_of_a_run(cluster: ClusterAccess, namespace: str)
         "PHASE",
         "REASON",
         "DURATION",
-        "CAUGHT UP",
         "TIMES",
+        "CAUGHT UP",
         "EXIT CODE",
         "JOB",
         "MESSAGE",
         "AGE",
     ]
     assert row[:8] == ["now", "nightly", "2026-01-05T09:00:00Z", "Manual", "1", "Failed", "PodFailed", "3.2s"]
-    assert row[8:13] == ["false", "2", "42", "now-1", "it broke"]
-    both = cluster.kubectl("get", "sexton", "--namespace", namespace, "--output=name")
-    assert both.split() == ["schedulerun.sexton.dev/now"]
+    assert row[8:13] == ["2", "false", "42", "now-1", "it broke"]
+    for category in ("sexton", "all"):
+        both = cluster.kubectl("get", category, "--namespace", namespace, "--output=name")
+        assert both.split() == ["schedulerun.sexton.dev/now"]
 
 
 def test_the_server_gives_back_every_field_of_the_models(cluster: ClusterAccess, namespace: str) -> None:
@@ -501,7 +503,9 @@ def full_status() -> ScheduleStatus:
             "last_schedule_time": NINE,
             "last_successful_time": NINE,
             "last_failed_time": TEN,
+            "next_schedule_time": parse_instant("2099-11-30T09:00:00Z"),
             "next_schedule_times": [parse_instant("2099-11-30T09:00:00Z")],
+            "last_outcome": Phase.FAILED,
             "in_flight": 1,
             "active": [
                 ActiveRun(

@@ -192,6 +192,7 @@ def test_columns_and_waiting(world: World) -> None:
     for column in (
         "SCHEDULE",
         "TIME ZONE",
+        "READY",
         "SUSPEND",
         "ACTIVE",
         "LAST SCHEDULE",

@@ -89,6 +89,11 @@ SCHEDULE: Final = Resource(
     columns=(
         Column(name="Schedule", path=".spec.schedule", description="When it runs."),
         Column(name="Time zone", path=".spec.timeZone", description="Where that is read."),
+        Column(
+            name="Ready",
+            path='.status.conditions[?(@.type=="Ready")].status',
+            description="Whether it is understood and acted on.",
+        ),
         Column(name="Suspend", path=".spec.suspend", type="boolean", description="Whether it is paused."),
         Column(name="Active", path=".status.inFlight", type="integer", description="Runs in flight."),
         Column(
@@ -97,11 +102,15 @@ SCHEDULE: Final = Resource(
             type="date",
             description="How long ago the newest time was whose run was started.",
         ),
-        Column(name="Next", path=".status.nextScheduleTimes[0]", description="The next time, in UTC."),
+        Column(
+            name="Next",
+            path=".status.nextScheduleTime",
+            description="When it runs next, in UTC; none while it is paused or not ready.",
+        ),
         Column(
             name="Last outcome",
-            path=".status.recentRuns[0].outcome",
-            description="What became of the run that ended last.",
+            path=".status.lastOutcome",
+            description="What became of what ended last, unless it was skipped.",
         ),
         Column(
             name="Catch-up",
@@ -147,18 +156,17 @@ SCHEDULE_RUN: Final = Resource(
         Column(name="Reason", path=".status.reason", description="Why it is there."),
         Column(name="Duration", path=".status.duration", description="How long it ran."),
         Column(
+            name="Times",
+            path=".status.window.count",
+            type="integer",
+            description="How many times the record stands for, if they were skipped or missed together.",
+        ),
+        Column(
             name="Caught up",
             path=".spec.caughtUp",
             type="boolean",
             wide=True,
             description="Whether it was run late, its time having been missed.",
-        ),
-        Column(
-            name="Times",
-            path=".status.window.count",
-            type="integer",
-            wide=True,
-            description="How many times the record stands for, if they were skipped or missed together.",
         ),
         Column(
             name="Exit code", path=".status.exitCode", type="integer", wide=True, description="Of its pod."
@@ -201,7 +209,7 @@ def definition(resource: Resource) -> dict[str, Any]:
                 "plural": resource.plural,
                 "singular": resource.kind.lower(),
                 "shortNames": [resource.short_name],
-                "categories": [CATEGORY],
+                "categories": ["all", CATEGORY],
             },
             "versions": [version],
         },

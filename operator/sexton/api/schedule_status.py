@@ -139,6 +139,8 @@ class ScheduleStatus(Model):
     """When a run last succeeded, manual ones included."""
     last_failed_time: Instant | None = None
     """When an attempt last failed, manual ones included."""
+    next_schedule_time: Instant | None = None
+    """When it runs next, in UTC. Absent while nothing starts: under suspend, and when it is not ready."""
     next_schedule_times: Annotated[tuple[Instant, ...], Field(max_length=NEXT_TIMES_LIMIT)] = ()
     """The next times, in UTC. They are listed under suspend too, though nothing starts then."""
     in_flight: Count = 0
@@ -156,6 +158,8 @@ class ScheduleStatus(Model):
     """Totals since the Schedule was created."""
     uncounted: Annotated[tuple[Uid, ...], Field(max_length=UNCOUNTED_LIMIT)] = ()
     """UIDs of runs that the counters include and whose records do not say so yet: how each counts once."""
+    last_outcome: Phase | None = None
+    """What became of the run that ended last, unless it was skipped: what was skipped hides no failure."""
     recent_runs: Annotated[tuple[RecentRun, ...], Field(max_length=RECENT_RUNS_LIMIT)] = ()
     """The last runs that ended, newest first."""
     conditions: Conditions = ()

@@ -8,9 +8,10 @@ A run has been started when it has a Job. One that was on record before that is 
 retry that is the first of its chain to have a Job is counted as the fire together with being counted as a retry.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from operator import itemgetter
 
 from sexton.api.model import INT32_MAX, INT64_MAX
 from sexton.api.run import Phase, Trigger
@@ -197,7 +198,7 @@ def account(view: View, ends: list[Ended], *, now: datetime) -> ScheduleStatus:
     """Return the stored status with all that has happened since counted in; `ends` are what `ended` returns."""
     status = view.status
     news = _news(view, ends)
-    new_ends = news.ends
+    new_ends, recent_runs = news.ends, _recent_runs(view, news)
     begun = [run for run in tail(view, now=now) if run.window is None and not run.queued]
     begun += [each.run for each in news.fires]
     return status.model_copy(
@@ -206,7 +207,8 @@ def account(view: View, ends: list[Ended], *, now: datetime) -> ScheduleStatus:
             "last_schedule_time": _latest(status.last_schedule_time, *(run.last_instant for run in begun)),
             "counters": _counters(view, news, now=now),
             "uncounted": news.notes,
-            "recent_runs": _recent_runs(view, news),
+            "recent_runs": recent_runs,
+            "last_outcome": _last_outcome(status.last_outcome, recent_runs),
             "last_successful_time": _latest(
                 status.last_successful_time, *(each.end.at for each in new_ends if each.end.succeeded)
             ),
@@ -391,6 +393,16 @@ def _recent_runs(view: View, news: _News) -> tuple[RecentRun, ...]:
         reverse=True,
     )
     return tuple(newest_first[: view.settings.recent_runs])
+
+
+def _last_outcome(before: Phase | None, recent_runs: Sequence[RecentRun]) -> Phase | None:
+    """Return what became of what ended last, unless it was skipped; a row of skips may have pushed it off the list."""
+    ended = [
+        (run.completion_time, run.outcome)
+        for run in recent_runs
+        if run.completion_time is not None and run.outcome is not Phase.SKIPPED
+    ]
+    return max(ended, key=itemgetter(0))[1] if ended else before
 
 
 def _recent_end(each: Ended) -> RecentRun:

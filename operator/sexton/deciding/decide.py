@@ -191,11 +191,13 @@ def _status(
 ) -> ScheduleStatus:
     status = account(view, ends, now=now)
     late = sum(run.origin.late for run in waiting(view))
+    next_times = _next_times(view, now=now)
     update: dict[str, object] = {
         "waiting": status.waiting + held.count if held else view.status.waiting,
         "conditions": conditions(view, ends, missed=late + held.missed if held else None, now=now),
         "description": _description(view),
-        "next_schedule_times": _next_times(view, now=now),
+        "next_schedule_times": next_times,
+        "next_schedule_time": None if view.suspended else next(iter(next_times), None),
     }
     acts_on_it = changed is not None and changed.backlog is None and view.certain
     if changed is not None and acts_on_it:
@@ -229,9 +231,8 @@ def _differs(stored: ScheduleStatus, desired: ScheduleStatus, *, followed: bool)
 
     Nor are other next times, where steps are taken now that another write follows.
     """
-    idle = {"uncounted": stored.uncounted} | (
-        {"next_schedule_times": stored.next_schedule_times} if followed else {}
-    )
+    left = ("uncounted", "next_schedule_time", "next_schedule_times") if followed else ("uncounted",)
+    idle = {name: getattr(stored, name) for name in left}
     return desired.model_copy(update=idle) != stored or not set(desired.uncounted) <= set(stored.uncounted)
 
 

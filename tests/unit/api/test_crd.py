@@ -1,6 +1,7 @@
 """The CRDs: committed as generated, structural, and small enough for `kubectl apply`."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -83,6 +84,7 @@ def test_the_printer_columns_of_a_schedule() -> None:
     assert [column["name"] for column in columns if column["priority"] == 0] == [
         "Schedule",
         "Time zone",
+        "Ready",
         "Suspend",
         "Active",
         "Last schedule",
@@ -103,7 +105,7 @@ def test_each_column_shows_a_field_that_exists(resource: Resource) -> None:
         if column.path == ".metadata.creationTimestamp":
             continue
         schema = schema_of(resource)
-        for step in column.path.replace("[0]", ".items").removeprefix(".").split("."):
+        for step in re.sub(r"\[[^]]+]", ".items", column.path).removeprefix(".").split("."):
             schema = schema["items"] if step == "items" else schema["properties"][step]
         assert column.type in {schema["type"], "date"}
 

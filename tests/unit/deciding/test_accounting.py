@@ -8,7 +8,7 @@ import pytest
 
 from sexton.api.faults import Fault
 from sexton.api.model import INT32_MAX, INT64_MAX
-from sexton.api.run import Phase
+from sexton.api.run import Phase, Trigger
 from sexton.api.schedule_status import UNCOUNTED_LIMIT, Counters, RecentRun, ScheduleStatus
 from sexton.deciding import JobView, RunView, View, decide
 from sexton.deciding.steps import EndRun, RecordJob, StartJob, StoreStatus
@@ -394,6 +394,38 @@ def test_recent_runs_are_ten() -> None:
     assert [each.scheduled_time for each in recent] == [at(f"{hour:02}:00") for hour in range(10, 0, -1)]
 
 
+OUTCOMES: dict[str, tuple[list[tuple[Phase, str]], Phase | None]] = {
+    "what ended last, whatever was created last": (
+        [(Phase.SUCCEEDED, "10:01"), (Phase.FAILED, "10:04")],
+        Phase.FAILED,
+    ),
+    "what was skipped since hides no failure": (
+        [(Phase.SKIPPED, "10:04"), (Phase.DEAD_LETTERED, "10:01")],
+        Phase.DEAD_LETTERED,
+    ),
+    "where all of the list was skipped it is as before": ([(Phase.SKIPPED, "10:04")], Phase.REPLACED),
+    "what was missed is told": ([(Phase.MISSED, "10:04"), (Phase.SUCCEEDED, "10:01")], Phase.MISSED),
+}
+
+
+@pytest.mark.parametrize("name", OUTCOMES)
+def test_the_last_outcome(name: str) -> None:
+    ended, expected = OUTCOMES[name]
+    listed = tuple(
+        RecentRun(
+            name=f"run-{number}",
+            trigger=Trigger.SCHEDULE,
+            outcome=phase,
+            completion_time=at(time),
+            creation_time=at("10:00"),
+        )
+        for number, (phase, time) in enumerate(ended)
+    )
+    stored = {"recent_runs": listed, "last_outcome": Phase.REPLACED}
+    view = schedule(handled="10:00", stored=stored)
+    assert step(decide(view, now=at("10:04:30")), StoreStatus).status.last_outcome is expected
+
+
 def test_what_recent_runs_tell() -> None:
     begun, itself = _ended("10:00", created="10:00:01", ended="10:03", succeeded=False)
     failure = replace(itself, end=replace(itself.end, message="x" * 5000)) if itself.end else itself
@@ -475,6 +507,9 @@ def test_next_times_are_listed_under_suspend_too() -> None:
         assert stored.next_schedule_times == tuple(at(f"10:{minute:02}") for minute in (5, 10, 15, 20, 25))
         (marked,) = [each.status for each in stored.conditions if each.type == "Suspended"]
         assert (marked == "True") == suspended
+        assert stored.next_schedule_time == (None if suspended else at("10:05")), (
+            "the one that kubectl get shows"
+        )
 
 
 def test_a_schedule_that_cannot_be_acted_on_has_no_next_times() -> None:
@@ -486,6 +521,7 @@ def test_a_schedule_that_cannot_be_acted_on_has_no_next_times() -> None:
     )
     plan = decide(view, now=at("10:03"))
     assert step(plan, StoreStatus).status.next_schedule_times == ()
+    assert step(plan, StoreStatus).status.next_schedule_time is None
     assert plan.wake_at is None
 
 
