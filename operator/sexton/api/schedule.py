@@ -69,6 +69,10 @@ _MAX_DELAY_RULE: Final = " || ".join(
 )
 
 
+ExitCode = Annotated[int, Field(strict=True, ge=1, le=255, json_schema_extra={"format": "int32"})]
+EXIT_CODES_LIMIT: Final = 255
+
+
 class RetrySpec(Model):
     """How a failed run is tried again. What is absent is as the operator was set up."""
 
@@ -91,6 +95,16 @@ class RetrySpec(Model):
     max_delay: Duration | None = None
     """The longest delay between two attempts, such as 10m or 1h; not less than initialDelay, and at most 24h.
     The operator's default, 1h unless it was set up otherwise, applies when this is absent."""
+
+    non_retryable_exit_codes: (
+        Annotated[
+            tuple[ExitCode, ...],
+            Field(max_length=EXIT_CODES_LIMIT, json_schema_extra={"x-kubernetes-list-type": "set"}),
+        ]
+        | None
+    ) = None
+    """Exit codes, 1 to 255, after which no attempt follows: the run is a dead letter at once. The code is that of the
+    container that failed. So is a run whose Job fails by an action FailJob of its podFailurePolicy, in any case."""
 
     @model_validator(mode="after")
     def _delays_agree(self) -> Self:

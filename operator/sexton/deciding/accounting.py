@@ -36,6 +36,7 @@ from sexton.deciding.retrying import (
     outcome,
     successor_name,
     told,
+    why_final,
 )
 from sexton.deciding.view import JobEnd, JobView, RunView, View
 
@@ -49,6 +50,8 @@ class Ended:
     phase: Phase
     """The phase that the record is to get."""
     next_attempt_time: datetime | None
+    final: str | None = None
+    """Why no attempt follows, though there may be some left."""
 
     @property
     def note(self) -> str:
@@ -146,7 +149,8 @@ def _ended(
     phase = outcome(view, run, end)
     waits = phase is Phase.AWAITING_RETRY
     following = next_attempt_at(view, run, end) if waits else None
-    return Ended(run=run, end=end, phase=phase, next_attempt_time=following)
+    final = why_final(view, end) if phase is Phase.DEAD_LETTERED else None
+    return Ended(run=run, end=end, phase=phase, next_attempt_time=following, final=final)
 
 
 def followed(view: View) -> list[Followed]:

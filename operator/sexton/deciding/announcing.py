@@ -34,9 +34,8 @@ def run_ended(each: Ended) -> Announcement:
         )
     why = f"{end.reason}: {end.message}"
     if each.phase is Phase.DEAD_LETTERED:
-        return _warning(
-            "DeadLettered", f"{which} was the last attempt, and is a dead letter: {why}", key=run.name
-        )
+        last = f"has failed for good, since {each.final}" if each.final else "was the last attempt"
+        return _warning("DeadLettered", f"{which} {last}, and is a dead letter: {why}", key=run.name)
     follows = (
         f"; the next attempt is due at {format_instant(each.next_attempt_time)}"
         if each.next_attempt_time

@@ -15,6 +15,9 @@ from sexton.deciding.naming import manual_run_name, run_name
 from sexton.deciding.steps import StartJob
 from sexton.deciding.view import JobEnd, Origin, RunView, View
 
+POD_FAILURE_POLICY = "PodFailurePolicy"
+"""The reason of a Job that was failed by a rule of its podFailurePolicy with the action FailJob."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
@@ -71,7 +74,17 @@ def outcome(view: View, run: RunView, end: JobEnd) -> Phase:
     counted = told(view, run, note=run.uid)
     if counted is not None:
         return counted.outcome
-    return Phase.AWAITING_RETRY if run.origin.attempt < policy(view).max_attempts else Phase.DEAD_LETTERED
+    last = run.origin.attempt >= policy(view).max_attempts or why_final(view, end) is not None
+    return Phase.DEAD_LETTERED if last else Phase.AWAITING_RETRY
+
+
+def why_final(view: View, end: JobEnd) -> str | None:
+    """Say why no attempt follows one that has failed so, however many are left; None if one may."""
+    if end.reason == POD_FAILURE_POLICY:
+        return "its Job's podFailurePolicy says FailJob"
+    retry = view.spec.retry if view.spec is not None else None
+    codes = (retry.non_retryable_exit_codes if retry is not None else None) or ()
+    return f"{end.exit_code} is in retry.nonRetryableExitCodes" if end.exit_code in codes else None
 
 
 def told(view: View, run: RunView, *, note: str) -> RecentRun | None:

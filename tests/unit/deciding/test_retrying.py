@@ -85,6 +85,29 @@ def test_the_delay(attempt: int, initial: str, longest: str, seconds: int) -> No
         assert (end.phase, end.next_attempt_time) == (Phase.DEAD_LETTERED, None)
 
 
+FINAL: dict[str, tuple[dict[str, Any], str, int | None, str | None]] = {
+    "an exit code that is listed": ({}, "BackoffLimitExceeded", 3, "3 is in retry.nonRetryableExitCodes"),
+    "another one": ({}, "BackoffLimitExceeded", 4, None),
+    "an exit code that nobody knows": ({}, "BackoffLimitExceeded", None, None),
+    "a rule of the Job's": ({}, "PodFailurePolicy", 4, "its Job's podFailurePolicy says FailJob"),
+    "the last attempt": ({"max_attempts": 1}, "BackoffLimitExceeded", 4, "was the last attempt"),
+}
+
+
+@pytest.mark.parametrize("name", FINAL)
+def test_what_has_failed_for_good_is_a_dead_letter_at_once(name: str) -> None:
+    fields, reason, exit_code, why = FINAL[name]
+    over = job("10:00", ended="10:03", succeeded=False)
+    assert over.end is not None
+    over = replace(over, end=replace(over.end, reason=reason, exit_code=exit_code))
+    status = schedule(handled="10:00").status.model_copy(update={"uncounted": ("run-10:00",)})
+    retry_ = {"non_retryable_exit_codes": (3, 64), **fields}
+    view = schedule("0 * * * *", status=status, runs=[run("10:00")], jobs=[over], retry=retry_)
+    end_ = step(decide(view, now=at("10:03:01")), EndRun)
+    assert end_.phase is (Phase.DEAD_LETTERED if why else Phase.AWAITING_RETRY)
+    assert (why or "the next attempt is due") in end_.announcement.message
+
+
 @given(st.integers(1, 100), st.integers(1, 86_400_000), st.integers(1, 86_400_000))
 def test_delays_never_shrink_nor_pass_the_longest(attempt: int, initial: int, longest: int) -> None:
     policy = Policy(
