@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import MAXYEAR, UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Any, Final, TypeVar
@@ -52,7 +52,22 @@ class NextCommand(TyperCommand):
         behind = [arg for arg in args if re.match(r"-\S*\s", arg) and "=" not in arg]
         if behind and "--" not in args:
             args = [*(arg for arg in args if arg not in behind), "--", *behind]
+        if len(fields := [*_arguments(args)]) > 1:
+            typer.echo(f"expression: must be in quotes: {quoted(' '.join(fields))}", err=True)
+            raise typer.Exit(FAULTY)
         return super().parse_args(ctx, args)
+
+
+def _arguments(args: Sequence[str]) -> Iterator[str]:
+    """Yield what is neither an option nor the value of one: each option has a value, but for `--help`."""
+    words = iter(args)
+    for word in words:
+        if word == "--":
+            yield from words
+        elif not word.startswith("-"):
+            yield word
+        elif "=" not in word and word != "--help":
+            next(words, None)
 
 
 # All options are plain text here, so that what is wrong with any of them is told in one way, and all at once.

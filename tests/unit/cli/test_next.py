@@ -241,6 +241,19 @@ def test_all_that_is_wrong_is_told_at_once(args: Sequence[str], faults: list[str
     assert (out, err) == ("", faults)
 
 
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("0", "0", "1", "1", "1"),
+        ("--time-zone", "Europe/Berlin", "0", "0", "1", "1", "1"),
+        ("0", "0", "1", "1", "1", "--count=3", "-o", "json"),
+    ],
+)
+def test_an_expression_without_quotes_is_told_to_need_them(args: Sequence[str]) -> None:
+    """A shell takes it apart, and puts file names in the place of a star."""
+    assert run(*args, code=ERROR) == ("", ['expression: must be in quotes: "0 0 1 1 1"'])
+
+
 def test_a_rule_that_a_zone_silences_has_no_times() -> None:
     args = ("30 2 * 3 SUN#2", "--time-zone", "America/New_York", "--from", "2026-01-01T00:00:00Z")
     out, err = run(*args, "--skipped", "Skip", "-o", "json")
