@@ -99,7 +99,7 @@ def _wind_down(view: View, *, now: datetime) -> Plan:
     steps: list[Step] = [end for each in requests(view) if (end := refusal(view, each, now=now)) is not None]
     # The garbage collector may be deleting Jobs and records already: what it takes is not to be put back.
     steps += (step for step in _records(view, now=now) if not step.job.deleting)
-    steps += _ends(view, ends)
+    steps += _ends(view, ends, now=now)
     desired = _status(view, ends, None, Backlog(), now=now)
     if _differs(view.status, desired, followed=False):
         steps.append(StoreStatus(status=desired, announcements=(), urgent=False))
