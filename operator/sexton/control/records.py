@@ -326,6 +326,8 @@ def read_run(obj: Object, *, clock: Clock) -> RunView:
         raise Unreadable(str(error)) from error
     if not asked:
         _check_bounds(spec, phase=status.phase)
+    if status.phase is Phase.REQUESTED:
+        fault = fault or _fault_of_copy(metadata)
     # Those on a request are not ours: it may be a copy of another record.
     annotations = (metadata.get("annotations") or {}) if status.phase is not Phase.REQUESTED else {}
     created_at = clock.from_server(parse_instant(metadata["creationTimestamp"]))
@@ -416,6 +418,20 @@ def _spec_of(obj: Object, *, asked: bool) -> tuple[ScheduleRunSpec, str]:
             raise
         fault = "; ".join(map(str, schema_faults(error, path="spec")))
         return ScheduleRunSpec.model_validate({"scheduleName": written.get("scheduleName")}), fault
+
+
+def _fault_of_copy(metadata: Object) -> str:
+    """Say what is wrong with a request that is what a backup, or somebody's manifest, has kept of a run; "" if not.
+
+    Its status is gone, and what the operator has written beside it is not.
+    """
+    ours = sorted(name for name in metadata.get("annotations") or () if name.startswith(f"{meta.GROUP}/"))
+    if not ours:
+        return ""
+    return (
+        f"it bears annotations that only the operator writes, such as {ours[0]}: it is a copy of a run that has been,"
+        " and runs nothing; whoever wants another run creates one with nothing but a spec"
+    )
 
 
 def _was_invalid(status: ScheduleRunStatus) -> bool:

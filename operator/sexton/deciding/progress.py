@@ -134,7 +134,9 @@ def overruled(view: View) -> Iterator[tuple[JobView, RunView]]:
     before = (Phase.REQUESTED, Phase.PENDING)
     for job in view.jobs.values():
         run = view.run_of(job)
-        if run is not None and (run.window is not None or run.phase in before):
+        # The run of a copy that has come in the place of its own record, whose end was counted then, is no news.
+        was_over = run is not None and run.is_invalid_request and job.end is not None
+        if run is not None and not was_over and (run.window is not None or run.phase in before):
             yield job, run
 
 

@@ -31,13 +31,16 @@ RECORDED_ELSEWHERE = "RecordedElsewhere"
 
 def requests(view: View) -> list[RunView]:
     """Return the requests that nobody has answered, in the order of their creation."""
-    asked = (
-        run
-        for run in view.runs.values()
-        if run.phase is Phase.REQUESTED
-        and (view.job_of(run) is None or view.recorded_elsewhere(run) is not None)
-    )
+    asked = (run for run in view.runs.values() if run.phase is Phase.REQUESTED and not _is_running(view, run))
     return sorted(asked, key=lambda run: (run.created_at, run.name))
+
+
+def _is_running(view: View, request: RunView) -> bool:
+    """Tell whether a request has its Job, which is to be put on record in it."""
+    job = view.job_of(request)
+    if job is None or view.recorded_elsewhere(request) is not None:
+        return False
+    return job.end is None or not request.is_invalid_request
 
 
 def refusal(view: View, request: RunView, *, now: datetime) -> EndRun | None:

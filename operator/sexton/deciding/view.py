@@ -140,6 +140,11 @@ class RunView:
         return self.origin.attempt == 1 and not self.origin.manual
 
     @property
+    def is_invalid_request(self) -> bool:
+        """Whether it asks for what nobody may ask for, and has not been told so yet."""
+        return self.phase is Phase.REQUESTED and self.reason == INVALID_REQUEST
+
+    @property
     def did_not_run(self) -> bool:
         """Whether it says that something was skipped or missed."""
         return self.phase in (Phase.SKIPPED, Phase.MISSED)
