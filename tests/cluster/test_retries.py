@@ -51,8 +51,8 @@ def test_three_attempts_and_a_dead_letter(world: World) -> None:
     assert (counters["fired"], counters["failed"], counters["deadLettered"]) == (1, 3, 1)
     assert [run["outcome"] for run in world.status(name)["recentRuns"]] == [
         "DeadLettered",
-        "AwaitingRetry",
-        "AwaitingRetry",
+        "Failed",
+        "Failed",
     ]
     dead = world.condition(name, "DeadLettered")
     assert dead["status"] == "True"

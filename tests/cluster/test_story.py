@@ -146,7 +146,7 @@ def _is_described(world: World, story: Story, described: str) -> None:
     recent = squeezed(described[described.index("Recent Runs:") :])
     for run in world.all_runs(NAME):
         assert f"Name: {run['metadata']['name']}\n" in recent
-    for outcome in ("Succeeded", "AwaitingRetry", "DeadLettered", "Skipped", "Missed"):
+    for outcome in ("Succeeded", "Failed", "Skipped", "Missed"):
         assert f"Outcome: {outcome}" in recent
     events = described[described.index("Events:") :]
     for reason in (
