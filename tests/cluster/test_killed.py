@@ -19,6 +19,8 @@ from cluster_tools.cluster import Cluster, ClusterOptions
 from cluster_tools.waiting import wait_for
 
 KILLS = 150
+OCCURRENCES = 1000
+"""How many there are at least."""
 LIFE_SECONDS = (0.02, 1.1)
 DEATH_SECONDS = (0.15, 0.5)
 """How long nobody runs. Not less: the API server is still busy with what the dead one has sent, and until there is a
@@ -78,7 +80,9 @@ def test_killed_at_random_moments(simulated: ClusterAccess, report: Report) -> N
         time.sleep(chance.uniform(*DEATH_SECONDS))
 
     operators.start(setup)
-    last = clock.now() + timedelta(minutes=2)
+    # How far the clock has come by now is chance.
+    enough = begins + timedelta(minutes=3 + OCCURRENCES / sum(1 / step for _, step, _ in SCHEDULES))
+    last = max(clock.now() + timedelta(minutes=2), enough)
     wait_for("the last occurrence", lambda: clock.now() > last, 30)
     floors = {
         item["metadata"]["name"]: moment(item["status"]["floorTime"])
@@ -123,7 +127,7 @@ def test_killed_at_random_moments(simulated: ClusterAccess, report: Report) -> N
     report(figures)
     assert not doubles, f"seed {seed}"
     assert not faults, f"seed {seed}: {faults}"
-    assert occurrences >= 1000
+    assert occurrences >= OCCURRENCES
     operators.kill_all()
 
 

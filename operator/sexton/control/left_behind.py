@@ -7,6 +7,9 @@ no Job never starts. Nobody counts them, and nobody prunes them: whoever has lef
 
 import asyncio
 import logging
+import random
+import time
+from collections import defaultdict
 from typing import Any
 
 from sexton.api.run import Phase
@@ -30,6 +33,12 @@ OPEN_RUNS = {"fieldSelector": ",".join(f"status.phase!={phase}" for phase in Pha
 
 SCHEDULE_DELETED = "ScheduleDeleted"
 """The reason of what never starts, since its Schedule is gone."""
+
+MOST = 1000
+"""How many runs of a namespace are looked at in a sweep; which of more is chance."""
+
+LONGEST_SECONDS = 30.0
+"""For how long those of a namespace are seen to in a sweep. A webhook of its own may have each write hang."""
 
 LINES_A_SWEEP = 5
 """How many lines on what can't be ended are written for one namespace in a sweep."""
@@ -63,30 +72,45 @@ class LeftBehind:
             await asyncio.sleep(interval_seconds)
 
     async def sweep(self) -> None:
-        """End those that have ended.
+        """End those that have ended. Namespaces take turns, and each has a bounded time.
 
         Raises:
             KubeError: the list has broken off.
         """
-        seldom = Seldom(lines=LINES_A_SWEEP)
-        async for page in self._client.list_pages(RUNS, namespace=self._namespace, query=OPEN_RUNS):
-            for obj in page["items"]:
-                if owner_of(obj) is not None or is_on_its_way_out(obj):
-                    continue
-                namespace, name = obj["metadata"]["namespace"], obj["metadata"]["name"]
+        seldom, spent_seconds = Seldom(lines=LINES_A_SWEEP), defaultdict[str, float](float)
+        left = await self._left_behind()
+        while left:
+            for namespace, names in list(left.items()):
+                name, began = names.pop(), time.monotonic()
                 try:
-                    await self._end(obj)
+                    await self._end(namespace, name)
                 except Exception as error:  # noqa: BLE001 - of this one, in which anybody may have written anything
                     if seldom.left_out(namespace) is not None:
                         extra = {"namespace": namespace, "run": name}
                         log.warning("a run without a Schedule can't be ended: %s", error, extra=extra)
+                spent_seconds[namespace] += time.monotonic() - began
+                if not names or spent_seconds[namespace] > LONGEST_SECONDS:
+                    del left[namespace]
 
-    async def _end(self, obj: Object) -> None:
-        namespace, run = obj["metadata"]["namespace"], read_run(obj, clock=self._clock)
-        end = await self._end_of(run, namespace=namespace)
-        if end is None:
-            return
+    async def _left_behind(self) -> dict[str, list[str]]:
+        """Return the names of the runs that are left behind, by namespace; the list is not held open for them."""
+        found: dict[str, list[str]] = {}
+        async for page in self._client.list_pages(RUNS, namespace=self._namespace, query=OPEN_RUNS):
+            for obj in page["items"]:
+                names = found.setdefault(obj["metadata"]["namespace"], [])
+                if _is_left_behind(obj) and len(names) < MOST:
+                    names.append(obj["metadata"]["name"])
+        return {namespace: random.sample(names, len(names)) for namespace, names in found.items() if names}
+
+    async def _end(self, namespace: str, name: str) -> None:
         try:
+            obj = await self._client.get(RUNS, namespace, name)
+            if not _is_left_behind(obj):
+                return
+            run = read_run(obj, clock=self._clock)
+            end = await self._end_of(run, namespace=namespace)
+            if end is None:
+                return
             await self._client.patch(RUNS, namespace, run.name, left_behind_record(run, end))
         except (Conflict, NotFound):
             return  # somebody has written it or deleted it meanwhile: the next sweep shows what is left to do
@@ -117,3 +141,9 @@ class LeftBehind:
 
     def _failed(self, reason: str, message: str) -> JobEnd:
         return JobEnd(succeeded=False, at=self._clock.now(), reason=reason, message=message)
+
+
+def _is_left_behind(obj: Object) -> bool:
+    """Tell whether a run says that it goes on, and has no Schedule."""
+    phase = (obj.get("status") or {}).get("phase")
+    return phase in OPEN and owner_of(obj) is None and not is_on_its_way_out(obj)

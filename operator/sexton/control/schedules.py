@@ -22,6 +22,7 @@ from sexton.api.schedule_status import ObservedTiming, ScheduleStatus
 from sexton.api.times import parse_instant
 from sexton.api.validation import job_template, job_template_faults, schedule_policy, validate_schedule
 from sexton.control.schedule_key import ScheduleKey
+from sexton.control.seldom import LINES_A_MINUTE, Seldom
 from sexton.control.shelving import Packed, Shelf
 from sexton.deciding.view import Edits
 from sexton.kube.clock import Clock
@@ -256,6 +257,7 @@ def _read_contents(kept: Object) -> Contents:
     )
 
 
+_told = Seldom(lines=LINES_A_MINUTE)
 _SHELF = Shelf(_read_contents, open_at_once=OPEN_AT_ONCE)
 
 
@@ -305,11 +307,12 @@ def _read_status(status: Object, *, namespace: str, name: str) -> ScheduleStatus
         return ScheduleStatus.model_validate(status)
     except ValidationError as error:
         unread = {fault["loc"][0] for fault in error.errors() if fault["loc"]}
-        log.warning(
-            "fields of a stored status can't be read: %s",
-            ", ".join(sorted(map(str, unread))),
-            extra={"namespace": namespace, "schedule": name},
-        )
+        if (left_out := _told.left_out(namespace)) is not None:
+            log.warning(
+                "fields of a stored status can't be read: %s",
+                ", ".join(sorted(map(str, unread))),
+                extra={"namespace": namespace, "schedule": name, "left_out": left_out},
+            )
         return ScheduleStatus.model_validate(
             {key: value for key, value in status.items() if key not in unread}
         )

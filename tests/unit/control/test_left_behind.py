@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from sexton.control.left_behind import LeftBehind
-from sexton.kube.errors import Conflict, Refused, StatusReport
-from sexton.kube.resources import JOBS, RUNS
+from sexton.control.left_behind import LONGEST_SECONDS, LeftBehind
+from sexton.kube.errors import Conflict, Outage, Refused, StatusReport
+from sexton.kube.resources import JOBS, RUNS, Resource
 from unit.control.api_server import ApiServer
 from unit.control.clocks import StillClock
 from unit.control.objects import job_object, run_object
@@ -115,3 +115,29 @@ async def test_one_that_can_not_be_read_keeps_no_other_from_being_ended() -> Non
     unreadable["spec"] = {"scheduleName": 5}
     stage = Stage(unreadable, orphaned(run_object("10:00")))
     assert await stage.swept() == ("Failed", "JobDeleted")
+
+
+async def test_a_namespace_whose_runs_take_long_takes_no_more_than_its_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each write to its runs may hang until it is given up; those of the others are ended all the same."""
+    stage = Stage()
+    for number in range(20):
+        theirs = orphaned(run_object("09:00", uid=f"theirs-{number}"))
+        theirs["metadata"] |= {"name": f"a-{number}", "namespace": "a"}
+        stage.server.put(RUNS, theirs)
+    stage.server.put(RUNS, orphaned(run_object("10:00")))
+    seconds = 0.0
+    monkeypatch.setattr("time.monotonic", lambda: seconds)
+    patch = stage.server.patch
+
+    async def hangs(resource: Resource, namespace: str, *args: Any, **more: Any) -> Object:
+        nonlocal seconds
+        if namespace == "a":
+            seconds += 10.0
+            raise Outage("it hangs")
+        return await patch(resource, namespace, *args, **more)
+
+    monkeypatch.setattr(stage.server, "patch", hangs)
+    assert await stage.swept() == ("Failed", "JobDeleted")
+    assert seconds == LONGEST_SECONDS + 10.0
