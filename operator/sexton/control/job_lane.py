@@ -136,6 +136,8 @@ class JobLane:
         run = await self._look.find_record(entry, step.job) if step.orphan else None
         if run is not None and (not run.phase.ended or run.window is not None):
             return
+        if step.orphan and run is None and await self._look.moved_on(entry):
+            return  # a Schedule that is deleted without its runs is taken out of them first
         # A Job that lives is gone when its pods are: only then may another start in its place.
         propagation = "Foreground" if step.orphan else "Background"
         try:

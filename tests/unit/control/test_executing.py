@@ -293,6 +293,20 @@ async def test_a_schedule_that_turns_out_to_be_deleted_while_it_is_taken_over_is
     assert caplog.messages == []
 
 
+async def test_a_job_whose_record_was_taken_from_a_schedule_that_is_being_deleted_lives() -> None:
+    """`kubectl delete --cascade=orphan`: the watch of records shows first what becomes of them."""
+    operator = await Operator.at_rest()
+    await operator.comes_to_rest()
+    deleted = deepcopy(operator.stored(SCHEDULES, "nightly"))
+    deleted["metadata"] |= {"deletionTimestamp": "2026-03-02T10:05:01Z", "finalizers": ["orphan"]}
+    operator.server.put(SCHEDULES, deleted)
+    record = deepcopy(operator.stored(RUNS, NAME_OF_IT))
+    del record["metadata"]["ownerReferences"]
+    operator.cache.run_seen(operator.server.put(RUNS, record))
+    await operator.comes_to_rest()
+    assert operator.names(JOBS) == [NAME_OF_IT]
+
+
 async def test_while_it_is_in_doubt_no_window_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is not there yet, and may appear until the server has given the request up."""
     seconds = 0.0
