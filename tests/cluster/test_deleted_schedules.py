@@ -35,8 +35,9 @@ def until_collected(world: World) -> None:
 def test_the_runs_of_a_schedule_that_is_deleted_without_them_end_as_their_jobs_say(world: World) -> None:
     world.operator(relist_seconds=RELIST_SECONDS)
     name = world.apply("orphaned", "0 0 1 1 *", concurrencyPolicy="Queue", **HELD)
-    running, waits = ask(world, name), ask(world, name)
+    running = ask(world, name)
     until_phase(world, running, "Running")
+    waits = ask(world, name)
     until_phase(world, waits, "Pending")
     until_collected(world)
     world.kubectl("delete", "sx", name, "--cascade=orphan")
