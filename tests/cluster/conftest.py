@@ -90,6 +90,15 @@ def world(sexton_cluster: ClusterAccess, namespace: str, operators: OperatorFact
     )
 
 
+@pytest.fixture
+def other(world: World) -> Iterator[str]:
+    """Yield a second namespace, that of somebody else."""
+    name = f"{world.namespace}-else"
+    world.cluster.kubectl("create", "namespace", name)
+    yield name
+    world.cluster.kubectl("delete", "namespace", name, "--wait=false")
+
+
 @pytest.fixture(scope="session")
 def towns(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Towns]:
     """Yield a maker of towns: namespaces of tenants who don't trust one another.

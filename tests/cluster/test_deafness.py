@@ -40,15 +40,6 @@ def address() -> str:
     return f"127.0.0.1:{free_ports(1, ())[0]}"
 
 
-@pytest.fixture
-def other(world: World) -> Iterator[str]:
-    """Yield a second namespace, that of somebody else."""
-    name = f"{world.namespace}-else"
-    world.cluster.kubectl("create", "namespace", name)
-    yield name
-    world.cluster.kubectl("delete", "namespace", name, "--wait=false")
-
-
 def create_deep(world: World, namespace: str, name: str, *, levels: int) -> None:
     """Create a Schedule whose template is nested so deep; no library writes that."""
     body = schedule(name, namespace=namespace, image=world.cluster.job_image, job={"deep": PLACE})

@@ -1,7 +1,6 @@
 """A backup of Schedules and runs, created anew in another namespace: what has been does not run again."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -21,15 +20,6 @@ OF_STORED_OBJECTS = (
     "creationTimestamp",
     "generation",
 )
-
-
-@pytest.fixture
-def other(world: World) -> Iterator[str]:
-    """Yield the namespace that is restored into."""
-    name = f"{world.namespace}-restored"
-    world.cluster.kubectl("create", "namespace", name)
-    yield name
-    world.cluster.kubectl("delete", "namespace", name, "--wait=false")
 
 
 def backup(world: World, *, status: bool) -> list[Object]:
