@@ -66,3 +66,8 @@ def schedule_label_value(name: str) -> str:
         return name
     digest = hashlib.sha256(name.encode()).hexdigest()[:_HASH_LENGTH]
     return f"{name[: _LABEL_VALUE_LIMIT - _HASH_LENGTH - 1].rstrip('-.')}-{digest}"
+
+
+def is_ours(name: str) -> bool:
+    """Tell whether a label or an annotation of this name is one that only the operator writes."""
+    return name.startswith(f"{GROUP}/")

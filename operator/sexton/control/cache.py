@@ -50,7 +50,8 @@ class Cache:
         template_kept_bytes: int = TEMPLATE_KEPT_BYTES,
     ) -> None:
         self._clock = clock
-        self._settings = settings
+        self.settings = settings
+        """What decisions are taken by."""
         self._wake = wake
         self._unclaimed = unclaimed
         """Told of the namespace and name of a Schedule that is not known, and for which there are requests."""
@@ -116,7 +117,7 @@ class Cache:
             clocks_agree=clocks_agree,
             may_catch_up=may_catch_up,
             rivals=rivals,
-            settings=self._settings,
+            settings=self.settings,
         )
 
     # Schedules
@@ -177,7 +178,7 @@ class Cache:
 
     def _ended_lately(self, status: ScheduleStatus) -> bool:
         """Tell whether something ended so short a time ago that a process before us was not to prune it yet."""
-        since = self._clock.now() - 2 * self._settings.name_kept
+        since = self._clock.now() - 2 * self.settings.name_kept
         return any(
             run.completion_time is not None and run.completion_time >= since for run in status.recent_runs
         )
@@ -201,7 +202,7 @@ class Cache:
         """Drop the records of what did not run, once the stored status has it: no watch would tell us to."""
         cursor, runs = status.last_handled_time, self._runs.get(key, {})
         listed = {recent.name for recent in status.recent_runs}
-        full = len(listed) >= self._settings.recent_runs
+        full = len(listed) >= self.settings.recent_runs
         for name, run in list(runs.items()):
             if run.window is not None:
                 passed_by = cursor is not None and run.last_instant < cursor

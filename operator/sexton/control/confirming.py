@@ -140,7 +140,5 @@ class Confirmer:
 
     def _show(self, question: _Question, obj: Object) -> None:
         for asker in question.askers.values():
-            try:
+            with self._set_aside.unless_readable(self._resource, obj):
                 asker.seen(obj)
-            except Exception as error:  # noqa: BLE001 - whatever somebody has written there
-                self._set_aside.put(self._resource, obj, error)

@@ -239,7 +239,7 @@ def _annotations(obj: Object) -> dict[str, str]:
 
 def is_foreign(obj: Object) -> bool:
     """Tell whether somebody else has made a Job: on each of ours, and on its pod template, are our annotations."""
-    return not any(name.startswith(f"{meta.GROUP}/") for name in _annotations(obj))
+    return not any(map(meta.is_ours, _annotations(obj)))
 
 
 def unknown_origin(obj: Object) -> Origin:
@@ -315,7 +315,7 @@ def _dressed(
 
 def _own(texts: dict[str, str] | None) -> dict[str, str]:
     """Return the labels or annotations that a template gives, without such as only we write: they would be believed."""
-    return {key: text for key, text in (texts or {}).items() if not str(key).startswith(f"{meta.GROUP}/")}
+    return {key: text for key, text in (texts or {}).items() if not meta.is_ours(str(key))}
 
 
 def _told(container: Object, variables: list[Object]) -> Object:

@@ -5,23 +5,27 @@ looked for every few minutes, so that none says for ever that it goes on. How it
 no Job never starts. Nobody counts them, and nobody prunes them: whoever has left them behind wants to keep them.
 """
 
-import asyncio
 import logging
 import random
 import time
-from collections import defaultdict
-from typing import Any
+from collections import Counter, defaultdict
+from typing import Any, NamedTuple
 
 from sexton.api.run import Phase
 from sexton.control.failures import explained
 from sexton.control.jobs import read_job
+from sexton.control.observing import in_no_phase_of
 from sexton.control.records import is_on_its_way_out, left_behind_record, read_run
+from sexton.control.repeating import repeat
 from sexton.control.schedule_key import owner_of
-from sexton.control.seldom import Seldom
+from sexton.control.seldom import LINES_A_SWEEP, Seldom
+from sexton.control.turns import Turns
 from sexton.deciding import JobEnd, RunView
+from sexton.deciding.overlap import job_deleted
+from sexton.deciding.requesting import SCHEDULE_DELETED
 from sexton.kube.client import KubeClient
 from sexton.kube.clock import Clock
-from sexton.kube.errors import Conflict, KubeError, NotFound
+from sexton.kube.errors import Conflict, NotFound
 from sexton.kube.resources import JOBS, RUNS
 
 log = logging.getLogger(__name__)
@@ -29,19 +33,20 @@ log = logging.getLogger(__name__)
 Object = dict[str, Any]
 
 OPEN = (Phase.PENDING, Phase.RUNNING, Phase.AWAITING_RETRY)
-OPEN_RUNS = {"fieldSelector": ",".join(f"status.phase!={phase}" for phase in Phase if phase not in OPEN)}
-
-SCHEDULE_DELETED = "ScheduleDeleted"
-"""The reason of what never starts, since its Schedule is gone."""
+GOING_ON = in_no_phase_of(phase for phase in Phase if phase not in OPEN)
 
 MOST = 1000
-"""How many runs of a namespace are looked at in a sweep; which of more is chance."""
+"""How many runs of a namespace are looked at in a sweep."""
 
 LONGEST_SECONDS = 30.0
 """For how long those of a namespace are seen to in a sweep. A webhook of its own may have each write hang."""
 
-LINES_A_SWEEP = 5
-"""How many lines on what can't be ended are written for one namespace in a sweep."""
+
+class _Run(NamedTuple):
+    """A run that is left behind."""
+
+    namespace: str
+    name: str
 
 
 class LeftBehind:
@@ -57,19 +62,12 @@ class LeftBehind:
 
     async def run(self, *, interval_seconds: float) -> None:
         """Look for them every so many seconds, until cancelled."""
-        while True:
-            try:
-                await self.sweep()
-            except KubeError as error:
-                log.warning(
-                    "runs without a Schedule can't be looked for: %s",
-                    error,
-                    extra={"namespace": self._namespace},
-                )
-            except Exception:
-                # A fault in the code must not end the part, and so the process.
-                log.exception("runs without a Schedule can't be ended", extra={"namespace": self._namespace})
-            await asyncio.sleep(interval_seconds)
+        await repeat(
+            self.sweep,
+            failing="runs without a Schedule can't be ended",
+            namespace=self._namespace,
+            interval_seconds=interval_seconds,
+        )
 
     async def sweep(self) -> None:
         """End those that have ended. Namespaces take turns, and each has a bounded time.
@@ -79,28 +77,30 @@ class LeftBehind:
         """
         seldom, spent_seconds = Seldom(lines=LINES_A_SWEEP), defaultdict[str, float](float)
         left = await self._left_behind()
-        while left:
-            for namespace, names in list(left.items()):
-                name, began = names.pop(), time.monotonic()
-                try:
-                    await self._end(namespace, name)
-                except Exception as error:  # noqa: BLE001 - of this one, in which anybody may have written anything
-                    if seldom.left_out(namespace) is not None:
-                        extra = {"namespace": namespace, "run": name}
-                        log.warning("a run without a Schedule can't be ended: %s", error, extra=extra)
-                spent_seconds[namespace] += time.monotonic() - began
-                if not names or spent_seconds[namespace] > LONGEST_SECONDS:
-                    del left[namespace]
+        while (run := left.take(lambda namespace: spent_seconds[namespace] <= LONGEST_SECONDS)) is not None:
+            began = time.monotonic()
+            try:
+                await self._end(*run)
+            except Exception as error:  # noqa: BLE001 - of this one, in which anybody may have written anything
+                if seldom.left_out(run.namespace) is not None:
+                    extra = {"namespace": run.namespace, "run": run.name}
+                    log.warning("a run without a Schedule can't be ended: %s", error, extra=extra)
+            spent_seconds[run.namespace] += time.monotonic() - began
 
-    async def _left_behind(self) -> dict[str, list[str]]:
-        """Return the names of the runs that are left behind, by namespace; the list is not held open for them."""
-        found: dict[str, list[str]] = {}
-        async for page in self._client.list_pages(RUNS, namespace=self._namespace, query=OPEN_RUNS):
-            for obj in page["items"]:
-                names = found.setdefault(obj["metadata"]["namespace"], [])
-                if _is_left_behind(obj) and len(names) < MOST:
-                    names.append(obj["metadata"]["name"])
-        return {namespace: random.sample(names, len(names)) for namespace, names in found.items() if names}
+    async def _left_behind(self) -> Turns[_Run]:
+        """Return the runs that are left behind, in the order of chance; the list is not held open for them."""
+        found: list[_Run] = []
+        of_namespace: Counter[str] = Counter()
+        async for page in self._client.list_pages(RUNS, namespace=self._namespace, query=GOING_ON):
+            for obj in filter(_is_left_behind, page["items"]):
+                run = _Run(obj["metadata"]["namespace"], obj["metadata"]["name"])
+                if of_namespace[run.namespace] < MOST:
+                    of_namespace[run.namespace] += 1
+                    found.append(run)
+        left: Turns[_Run] = Turns()
+        for run in random.sample(found, len(found)):
+            left.add(run)
+        return left
 
     async def _end(self, namespace: str, name: str) -> None:
         try:
@@ -123,24 +123,23 @@ class LeftBehind:
     async def _end_of(self, run: RunView, *, namespace: str) -> JobEnd | None:
         """Return how a run has ended, or None while its Job goes on."""
         if run.phase is Phase.AWAITING_RETRY:
-            return self._failed(
-                SCHEDULE_DELETED, f"its Schedule was deleted: no attempt follows, after: {run.message}"
-            )
+            return self._schedule_deleted(f"no attempt follows, after: {run.message}")
         try:
             live = await self._client.get(JOBS, namespace, run.job_name)
         except NotFound:
             if run.phase is Phase.PENDING:
-                return self._failed(SCHEDULE_DELETED, "its Schedule was deleted: it never starts")
-            return self._failed("JobDeleted", "its Job was deleted before its end was seen")
+                return self._schedule_deleted("it never starts")
+            return job_deleted(at=self._clock.now())
         job = read_job(live, clock=self._clock)
         if run.name != job.run != run.job_name:
-            return self._failed("JobDeleted", f"job {job.name} is another's, and its own is gone")
+            return job_deleted(at=self._clock.now(), why=f"job {job.name} is another's, and its own is gone")
         if job.end is None or job.end.succeeded:
             return job.end
         return await explained(self._client, namespace, job, job.end, container_output=self._container_output)
 
-    def _failed(self, reason: str, message: str) -> JobEnd:
-        return JobEnd(succeeded=False, at=self._clock.now(), reason=reason, message=message)
+    def _schedule_deleted(self, so: str) -> JobEnd:
+        message = f"its Schedule was deleted: {so}"
+        return JobEnd(succeeded=False, at=self._clock.now(), reason=SCHEDULE_DELETED, message=message)
 
 
 def _is_left_behind(obj: Object) -> bool:

@@ -20,7 +20,7 @@ from sexton.control.schedule_key import ScheduleKey, owner_of
 from sexton.control.schedules import KnownSchedule
 from sexton.deciding import EndedRecord, JobView, RunView
 from sexton.deciding.naming import manual_run_name, run_name
-from sexton.deciding.progress import credible
+from sexton.deciding.progress import is_credible
 from sexton.kube.client import KubeClient
 from sexton.kube.clock import Clock
 from sexton.kube.errors import NotFound
@@ -152,8 +152,13 @@ class Looker:
             return name == manual_run_name(
                 schedule=schedule.name, record_uid=run.delivery_id, attempt=origin.attempt
             )
-        view = self._cache.view(entry, clocks_agree=self._client.agreement.holds)
-        return credible(view, run.last_instant, now=self._clock.now()) and name == run_name(
+        credible = is_credible(
+            run.last_instant,
+            now=self._clock.now(),
+            settings=self._cache.settings,
+            clocks_agree=self._client.agreement.holds,
+        )
+        return credible and name == run_name(
             schedule=schedule.name,
             uid=schedule.uid,
             scheduled_time=origin.scheduled_time,

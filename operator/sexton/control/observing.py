@@ -5,6 +5,7 @@ start it again. A selector watch says DELETED also of what no longer matches it,
 write, so whatever seems to be gone is read once more before it is believed.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from sexton.api import meta
@@ -21,7 +22,14 @@ Object = dict[str, Any]
 
 OUR_JOBS = {"labelSelector": meta.SCHEDULE_LABEL}
 DONE = [phase for phase in Phase if phase.ended and phase is not Phase.DEAD_LETTERED]
-OPEN_RUNS = {"fieldSelector": ",".join(f"status.phase!={phase}" for phase in DONE)}
+
+
+def in_no_phase_of(phases: Iterable[Phase]) -> dict[str, str]:
+    """Return the query that leaves the runs in some phases out."""
+    return {"fieldSelector": ",".join(f"status.phase!={phase}" for phase in phases)}
+
+
+OPEN_RUNS = in_no_phase_of(DONE)
 """Dead letters too: they are counted, and somebody may delete them."""
 
 

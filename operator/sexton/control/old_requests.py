@@ -4,19 +4,20 @@ Nobody but we wrote what makes one such, or so it should be; labels and status a
 more is believed of it than can be read, and what can't be is left alone.
 """
 
-import asyncio
 import logging
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from sexton.api import meta
 from sexton.api.run import Phase
 from sexton.api.times import parse_instant
-from sexton.control.seldom import Seldom
+from sexton.control.repeating import repeat
+from sexton.control.seldom import LINES_A_SWEEP, Seldom
 from sexton.deciding.view import INVALID_REQUEST
 from sexton.kube.client import KubeClient
 from sexton.kube.clock import Clock
-from sexton.kube.errors import Answer, Conflict, KubeError, NotFound
+from sexton.kube.errors import Answer, Conflict, NotFound
 from sexton.kube.resources import RUNS
 
 log = logging.getLogger(__name__)
@@ -29,9 +30,6 @@ REASONS = (SCHEDULE_NOT_FOUND, INVALID_REQUEST)
 """For which a request is refused that belongs to nobody."""
 
 KEPT = timedelta(hours=1)
-
-LINES_A_SWEEP = 5
-"""How many lines on what can't be removed are written for one namespace in a sweep."""
 
 
 def is_to_go(obj: Object, *, now: datetime) -> bool:
@@ -54,15 +52,12 @@ def _is_old(written: object, *, now: datetime) -> bool:
 
 async def sweep(client: KubeClient, *, clock: Clock, namespace: str | None, interval_seconds: float) -> None:
     """Remove what is to go, every few minutes, until cancelled."""
-    while True:
-        try:
-            await _sweep(client, clock=clock, namespace=namespace)
-        except KubeError as error:
-            log.warning("old requests can't be removed: %s", error)
-        except Exception:
-            # A fault in the code must not end the part, and so the process.
-            log.exception("old requests can't be removed")
-        await asyncio.sleep(interval_seconds)
+    await repeat(
+        partial(_sweep, client, clock=clock, namespace=namespace),
+        failing="old requests can't be removed",
+        namespace=namespace,
+        interval_seconds=interval_seconds,
+    )
 
 
 async def _sweep(client: KubeClient, *, clock: Clock, namespace: str | None) -> None:

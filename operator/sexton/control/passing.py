@@ -70,10 +70,8 @@ class Passing:
         among: dict[tuple[str, str], KnownSchedule],
         read: Callable[[Object], KnownSchedule],
     ) -> None:
-        try:
+        with self._cache.set_aside.unless_readable(SCHEDULES, obj):
             among[_key(obj)] = read(obj)
-        except Exception as error:  # noqa: BLE001 - it is named where it is set aside
-            self._cache.set_aside.put(SCHEDULES, obj, error)
 
     def arrived(self, kind: str | None, shown: Object) -> None:
         """Take in a Schedule that Kopf has handed on: one of a list (kind None), or of an event."""
@@ -87,17 +85,12 @@ class Passing:
             self._take_in_changed(schedule, shown)
 
     def _take_in_listed(self, schedule: KnownSchedule, shown: Object) -> None:
-        try:
+        with self._cache.set_aside.unless_readable(SCHEDULES, shown):
             take_in_listed(schedule, cache=self._cache, queue=self._queue)
-        except Exception as error:  # noqa: BLE001 - likewise
-            self._cache.set_aside.put(SCHEDULES, shown, error)
 
     def _take_in_changed(self, schedule: KnownSchedule, shown: Object) -> None:
-        try:
+        with self._cache.set_aside.unless_readable(SCHEDULES, shown):
             self._cache.schedule_read(schedule)
-        except Exception as error:  # noqa: BLE001 - likewise
-            self._cache.set_aside.put(SCHEDULES, shown, error)
-        else:
             self._cache.set_aside.readable(SCHEDULES, shown["metadata"])
 
 

@@ -174,13 +174,11 @@ class RecordLane:
                 entry.record_refused = None
                 entry.stubborn.written(request.uid)
                 return
-        except (Refused, QuotaExceeded, NamespaceTerminating) as error:
+        except (Refused, QuotaExceeded, NamespaceTerminating, Outage) as error:
             if entry.stubborn.gives_up(request.uid, error) is None:
+                if isinstance(error, Outage):
+                    raise
                 raise self._record_refused(entry, name, str(error)) from error
-            await self._record_beside(entry, step, request, why=error)
-        except Outage as error:
-            if entry.stubborn.gives_up(request.uid, error) is None:
-                raise
             await self._record_beside(entry, step, request, why=error)
         else:
             still = self._cache.asked.get(entry.schedule.identity, name)

@@ -425,7 +425,7 @@ def _fault_of_copy(metadata: Object) -> str:
 
     Its status is gone, and what the operator has written beside it is not.
     """
-    ours = sorted(name for name in metadata.get("annotations") or () if name.startswith(f"{meta.GROUP}/"))
+    ours = sorted(filter(meta.is_ours, metadata.get("annotations") or ()))
     if not ours:
         return ""
     return (

@@ -16,6 +16,10 @@ LINES_A_MINUTE = 20
 """How many lines about what fails may be written for one namespace in a minute; what is left out is counted."""
 
 
+LINES_A_SWEEP = 5
+"""Likewise in one sweep of what is looked through every few minutes."""
+
+
 @dataclass(slots=True)
 class _Told:
     """What has been said of a subject since a moment."""

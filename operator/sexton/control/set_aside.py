@@ -8,6 +8,7 @@ may take of that.
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,6 +74,14 @@ class SetAside:
         if before is None or before.fault != said:
             self._log(resource, identity, said, fault)
             self._tell(unreadable(resource.kind, said), Subject.of(resource, metadata))
+
+    @contextmanager
+    def unless_readable(self, resource: Resource, obj: Object) -> Iterator[None]:
+        """Set an object aside if what is done with it fails, whatever somebody has written there."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - it is named where it is set aside
+            self.put(resource, obj, error)
 
     def _has_room(self, namespace: str) -> bool:
         return PART_OF_NAMESPACE * self._of_namespace[namespace] < REMEMBERED - len(self._known)

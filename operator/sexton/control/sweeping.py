@@ -72,11 +72,8 @@ async def sweep(cache: Cache, client: KubeClient, *, namespace: str | None) -> N
 
 def take_in(obj: Object, *, cache: Cache) -> None:
     """Take in a Schedule. One that can't be read, whatever somebody has written there, stops no other."""
-    try:
+    with cache.set_aside.unless_readable(SCHEDULES, obj):
         cache.schedule_seen(obj)
-    except Exception as error:  # noqa: BLE001 - it is named where it is set aside
-        cache.set_aside.put(SCHEDULES, obj, error)
-    else:
         cache.set_aside.readable(SCHEDULES, obj["metadata"])
 
 

@@ -336,6 +336,8 @@ def dead_letters(view: View, ends: list[Ended]) -> list[RunView]:
 def _cleared(view: View, ends: list[Ended]) -> frozenset[str]:
     """Return the names of the dead letters that are no more, since a redrive of them has succeeded."""
     lines = {line_of_redrive(view, each.run) for each in ends if each.end.succeeded}
+    if not lines:
+        return frozenset()
     return frozenset(dead.name for dead in kept_dead_letters(view) if view.line_of(dead.name) in lines)
 
 

@@ -15,7 +15,7 @@ from sexton.deciding.overlap import blocker
 from sexton.deciding.pending import QUEUED, REPLACING, queue_on_record, waiting, waiting_for_quota
 from sexton.deciding.progress import credible, handled, overruled, unrecorded
 from sexton.deciding.replacing import heir, is_heir_of_all
-from sexton.deciding.requesting import QUEUE_FULL, RUN_IN_FLIGHT, refusal, requests, served
+from sexton.deciding.requesting import QUEUE_FULL, RUN_IN_FLIGHT, refusal, refusals, requests, served
 from sexton.deciding.steps import EndRun, RecordWaiting, StartJob, Step
 from sexton.deciding.view import RunView, View
 from sexton.deciding.windows import name_of, origin_of, record_missed, record_skipped, record_waiting
@@ -34,7 +34,7 @@ def admit(view: View, ends: Iterable[Ended], *, now: datetime) -> Admission:
     """Return what may begin now; `ends` are the records that are about to end."""
     if not view.clocks_agree:
         return Admission()
-    refused = tuple(_refusals(view, now=now))
+    refused = tuple(refusals(view, now=now))
     if view.spec is None:
         return Admission(steps=refused)
     if any(unrecorded(view, now=now)) or any(overruled(view)):
@@ -49,13 +49,6 @@ def admit(view: View, ends: Iterable[Ended], *, now: datetime) -> Admission:
     if any(isinstance(step, RecordWaiting) and step.reason == REPLACING for step in begin):
         again = Admission(late=again.late)  # what is about to be replaced need not start before
     return Admission(steps=(*refused, *begin, *again.steps), late=again.late or first.late)
-
-
-def _refusals(view: View, *, now: datetime) -> Iterator[Step]:
-    for request in requests(view):
-        end = refusal(view, request, now=now)
-        if end is not None:
-            yield end
 
 
 def _requests(view: View, *, now: datetime) -> Iterator[Step]:

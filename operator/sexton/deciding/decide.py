@@ -28,7 +28,7 @@ from sexton.deciding.pending import next_deadline, waiting
 from sexton.deciding.progress import floor, overruled, passed, unrecorded
 from sexton.deciding.redriving import dead_by_line, line_of_redrive
 from sexton.deciding.replacing import replaced
-from sexton.deciding.requesting import refusal, requests
+from sexton.deciding.requesting import refusals
 from sexton.deciding.retrying import due_retries, next_retry
 from sexton.deciding.steps import (
     ClearDeadLetter,
@@ -96,7 +96,7 @@ def _wind_down(view: View, *, now: datetime) -> Plan:
     Nothing starts any more. What runs is followed to its end, and whoever asks for a run is told.
     """
     ends = ended(view, now=now)
-    steps: list[Step] = [end for each in requests(view) if (end := refusal(view, each, now=now)) is not None]
+    steps: list[Step] = [*refusals(view, now=now)]
     # The garbage collector may be deleting Jobs and records already: what it takes is not to be put back.
     steps += (step for step in _records(view, now=now) if not step.job.deleting)
     steps += _ends(view, ends, now=now)

@@ -35,13 +35,13 @@ def end_of(view: View, run: RunView, *, now: datetime) -> JobEnd | None:
     job = view.job_of(run)
     if job is None:
         noted = (each.completion_time for each in view.status.recent_runs if each.name == run.name)
-        return JobEnd(
-            succeeded=False,
-            at=next(noted, None) or now,
-            reason="JobDeleted",
-            message="its Job was deleted before its end was seen",
-        )
+        return job_deleted(at=next(noted, None) or now)
     return job.end
+
+
+def job_deleted(*, at: datetime, why: str = "its Job was deleted before its end was seen") -> JobEnd:
+    """Return the end of an attempt whose Job is not there any more."""
+    return JobEnd(succeeded=False, at=at, reason="JobDeleted", message=why)
 
 
 def is_in_flight(view: View, run: RunView, *, now: datetime) -> bool:

@@ -11,6 +11,7 @@ from sexton.api.run import Phase
 from sexton.api.schedule_status import ScheduleStatus
 from sexton.deciding.naming import run_name
 from sexton.deciding.retrying import awaited
+from sexton.deciding.settings import Settings
 from sexton.deciding.view import INVALID_REQUEST, JobView, Origin, RunView, View
 
 
@@ -20,11 +21,16 @@ def floor(view: View) -> datetime:
 
 
 def credible(view: View, instant: datetime, *, now: datetime) -> bool:
+    """Tell whether an instant can have been handled, by what a view has of clocks and settings."""
+    return is_credible(instant, now=now, settings=view.settings, clocks_agree=view.clocks_agree)
+
+
+def is_credible(instant: datetime, *, now: datetime, settings: Settings, clocks_agree: bool) -> bool:
     """Tell whether an instant can have been handled: one far ahead was written by a clock that was wrong.
 
     While the clocks disagree it may as well be our own that is wrong, and nothing is judged by it.
     """
-    return not view.clocks_agree or instant <= now + view.settings.clock_ahead
+    return not clocks_agree or instant <= now + settings.clock_ahead
 
 
 def tail(view: View, *, now: datetime) -> list[RunView]:

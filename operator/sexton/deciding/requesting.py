@@ -4,6 +4,7 @@ A request ignores a pause and moves neither cursor nor floor. Its Job's name com
 starting it is as much a claim as the start of an occurrence is.
 """
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from sexton.api.run import Phase, Trigger
@@ -22,6 +23,7 @@ from sexton.deciding.view import INVALID_REQUEST, JobEnd, Origin, RunView, View
 from sexton.deciding.windows import record_waiting
 
 SCHEDULE_DELETED = "ScheduleDeleted"
+"""The reason of what never starts, since its Schedule is being deleted or is gone."""
 INVALID_SCHEDULE = "InvalidSchedule"
 RUN_IN_FLIGHT = "RunInFlight"
 QUEUE_FULL = "QueueFull"
@@ -62,6 +64,14 @@ def refusal(view: View, request: RunView, *, now: datetime) -> EndRun | None:
         faults = "; ".join(map(str, view.faults))
         return _refused(request, INVALID_SCHEDULE, f"the Schedule can't be run: {faults}", now=now)
     return _refused_redrive(view, request, request.origin.redrive_of, now=now)
+
+
+def refusals(view: View, *, now: datetime) -> Iterator[EndRun]:
+    """Yield the ends of all requests that can't be served."""
+    for request in requests(view):
+        end = refusal(view, request, now=now)
+        if end is not None:
+            yield end
 
 
 def _refused_redrive(view: View, request: RunView, name: str | None, *, now: datetime) -> EndRun | None:
